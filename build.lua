@@ -9,49 +9,23 @@ local main = require "gen.main"
 local emit = require "gen.base.files"
 local objects = require "gen.tools.objects"
 local order = require "gen.base.order"
+local source = require "gen.base.source"
+local table_of_commands = require "gen.tools.commands"
+local texts = require "gen.tools.command_texts"
 local primitives_page = require "gen.tools.primitives_page"
+local python_facts = require "gen.tools.python_facts"
 local report = require "gen.tools.report"
 
-local USAGE = [[
-usage: lua5.4 build.lua COMMAND
-  generate --out DIR [OPTION]...
-                     write kernels, their runtime and a header into DIR
-  generate --kernels-only --out DIR [OPTION]...
-                     write the kernels, a header that declares them and a table of them; no runtime
-  generate --scan FILE.c... --out DIR [--dtypes LIST] [--spec FILE]... [--prefix NAME]
-                     the kernels of the expressions that C sources name by QUERN_KERNEL, built ahead for libquern;
-                     of conditions only #if 0 leaves any out
-  freeze --record FILE --out DIR [--spec FILE]... [--prefix NAME]
-                     the same for what an application was seen to compile (QUERN_RECORD)
-  check [--measure] FILE
-                     read a spec and say what is wrong with it; --measure: build its ops, by $CC or cc, and hold them to
-                     their ULP bounds, against their bodies in 113 bits, and derivatives to differences of these
-  list [--json|--markdown] [--spec FILE]...
-                     the ops and the dtypes they take; OPS.md is what --markdown prints
-  list --primitives  the operations that bodies are made of; docs/primitives.md is what it prints
-  show KERNEL [--spec FILE]...
-                     the text of one kernel, or of all kernels of an op
-  new NAME           write NAME.lua, a spec to start from
-options of generate; a LIST is separated by commas:
-  --spec FILE        ops of one's own, generated in any case
-  --ops LIST         of the library's ops only these; default: all
-  --dtypes LIST      only what is needed for these; default: all
-  --prefix NAME      what all names begin with; default: kernels
-  --target LIST      c, cuda or both; default: c
-  --variants lean|full
-                     full: a kernel for every layout, of rank 1, 2, 3 and n. The runtime uses those of rank 1 and 2
-  --rank LIST        only kernels of rank 1, 2, 3 or n
-  --class LIST       only kernels of operands that are contiguous, broadcast, strided or transposed; of each op and dtype
-                     there is a contiguous one in any case
-  --single           one source and one header
-  --no-threads       the runtime makes no threads
-  --no-environment   the runtime reads no environment variables
-  --preview          with dtypes that are not finished: they are stored and cast, nothing is promised of their math
-  --report           per op how many kernels, bytes of source and of machine code, and seconds of compiling them, by $CC or cc
-]]
+local NAME = os.getenv "QUERN_GEN_NAME" or "lua5.4 build.lua"
 
-local function usage(message)
-  io.stderr:write(message and "build.lua: " .. message .. "\nlua5.4 build.lua --help lists commands and options\n" or USAGE)
+local command_of, command_names = {}, {}
+for k, command in ipairs(table_of_commands.commands) do command_of[command.name], command_names[k] = command, command.name end
+
+-- command: the one that was begun, or nil
+local function usage(message, command)
+  local text = command and texts.usage(NAME, command) or NAME .. " COMMAND, one of: " .. table.concat(command_names, ", ") .. "\n"
+  io.stderr:write(message and "build.lua: " .. message .. "\n" or "", "usage: ", text)
+  if not command then io.stderr:write(NAME, " help lists commands and options\n") end
   os.exit(2)
 end
 
@@ -66,24 +40,26 @@ local function fail(errors)
   os.exit(1)
 end
 
--- --name VALUE, --name and plain words. takes: option -> "value" | "flag" | "list"
-local function parse(takes, n_words)
-  local options, words, k = {}, {}, 2
+-- --name VALUE, --name=VALUE, --name and n_words plain words, by the table of commands.
+local function parse(name_of_command, n_words)
+  local command, takes, options, words, k = command_of[name_of_command], {}, {}, {}, 2
+  for _, option in ipairs(command.options) do takes[option[1]:sub(3)] = option end
+  local function misuse(message) usage(name_of_command .. ": " .. message, command) end
   while arg[k] do
     local name = arg[k]:match "^%-%-(.+)$"
     if name then
       local value = name:match "=(.*)$"
       name = name:match "^[^=]+"
-      local kind = takes[name] or usage("unknown option --" .. name)
-      if kind == "flag" then
-        if value then usage("--" .. name .. " takes no value") end
+      local option = takes[name] or misuse("unknown option --" .. name .. source.suggest(name, takes):gsub("'(.*)'", "--%1"))
+      if not option[2] then
+        if value then misuse("--" .. name .. " takes no value") end
         options[name] = true
       else
         if not value then
           k = k + 1
-          value = arg[k] or usage("--" .. name .. " wants a value")
+          value = arg[k] or misuse("--" .. name .. " wants a value")
         end
-        if kind == "list" then
+        if option.many then
           options[name] = options[name] or {}
           table.insert(options[name], value)
         else
@@ -95,8 +71,8 @@ local function parse(takes, n_words)
     end
     k = k + 1
   end
-  if #words ~= n_words then usage(n_words == 0 and "unexpected '" .. words[1] .. "'" or "one name is wanted") end
-  return options, words[1]
+  if #words ~= n_words then misuse(n_words == 0 and "unexpected '" .. words[1] .. "'" or "one name is wanted") end
+  return options, words[1], misuse
 end
 
 -- Writes a result's files and its depfile.
@@ -118,8 +94,8 @@ local function freeze(options)
 end
 
 function commands.freeze()
-  local options = parse({ out = "value", record = "value", spec = "list", prefix = "value" }, 0)
-  if not options.out or not options.record then usage "freeze wants --record FILE and --out DIR" end
+  local options, _, misuse = parse("freeze", 0)
+  if not options.out or not options.record then misuse "--record FILE and --out DIR are wanted" end
   freeze(options)
 end
 
@@ -127,18 +103,15 @@ end
 local WITH_SCAN = { out = true, scan = true, spec = true, dtypes = true, prefix = true }
 
 function commands.generate()
-  local options = parse({ out = "value", scan = "list", spec = "list", ops = "value", dtypes = "value", rank = "value", class = "value",
-                          variants = "value", prefix = "value", single = "flag", target = "value", report = "flag",
-                          library = "flag", preview = "flag", ["kernels-only"] = "flag", ["no-threads"] = "flag",
-                          ["no-environment"] = "flag" }, 0)
-  if not options.out then usage "generate wants --out DIR" end
+  local options, _, misuse = parse("generate", 0)
+  if not options.out then misuse "--out DIR is wanted" end
   local targets = table.concat(main.TARGETS, ",")
   for word in (options.target or ""):gmatch "[^,]+" do
-    if not ("," .. targets .. ","):find("," .. word .. ",", 1, true) then usage("--target: '" .. word .. "', expected some of " .. targets) end
+    if not ("," .. targets .. ","):find("," .. word .. ",", 1, true) then misuse("--target: '" .. word .. "', expected some of " .. targets) end
   end
   if options.scan then
     for _, name in ipairs(order.keys(options)) do
-      if not WITH_SCAN[name] then usage("--" .. name .. " does not go with --scan") end
+      if not WITH_SCAN[name] then misuse("--" .. name .. " does not go with --scan") end
     end
     return freeze(options)
   end
@@ -159,41 +132,46 @@ function commands.generate()
 end
 
 function commands.check()
-  local options, file = parse({ measure = "flag" }, 1)
+  local options, file, misuse = parse("check", 1)
+  if options.progress and not (" auto always never "):find(" " .. options.progress .. " ", 1, true) then
+    misuse("--progress: '" .. options.progress .. "', expected auto, always or never")
+  end
   local rows, errors = main.check(root, file)
   if not rows then fail(errors) end
   io.write(report.checked(file, rows))
   if options.measure then
     local holds
-    holds, errors = main.measure(root, file, rows, io.write)
+    holds, errors = main.measure(root, file, rows, io.write, options.progress or "auto")
     if holds == nil then fail(errors) end
     if not holds then os.exit(1) end
   end
 end
 
 function commands.list()
-  local options = parse({ json = "flag", markdown = "flag", primitives = "flag", spec = "list" }, 0)
+  local options, _, misuse = parse("list", 0)
   if options.primitives then
-    if next(options, next(options)) then usage "--primitives goes with no other option" end
+    if next(options, next(options)) then misuse "--primitives goes with no other option" end
     io.write(primitives_page.text())
     return
   end
-  if options.json and options.markdown then usage "--json does not go with --markdown" end
+  local forms = (options.json and 1 or 0) + (options.markdown and 1 or 0) + (options.python and 1 or 0)
+  if forms > 1 then misuse "--json, --markdown and --python do not go together" end
   local rows, errors, model = main.list(root, options.spec)
   if not rows then fail(errors) end
-  local write_rows = options.json and report.list_json or options.markdown and report.list_markdown or report.list
+  local write_rows = options.json and report.list_json or options.markdown and report.list_markdown
+    or options.python and python_facts.text or report.list
   io.write(write_rows(rows, model.types))
 end
 
 function commands.show()
-  local options, name = parse({ spec = "list" }, 1)
+  local options, name = parse("show", 1)
   local text, errors = main.show(root, name, options.spec)
   if not text then fail(errors) end
   io.write(text)
 end
 
 function commands.new()
-  local _, name = parse({}, 1)
+  local _, name = parse("new", 1)
   local rows, errors, model = main.list(root)
   if not rows then fail(errors) end
   local text, why = report.scaffold(name, model)
@@ -204,12 +182,24 @@ function commands.new()
   io.write(string.format("wrote %s: edit it, then: lua5.4 build.lua check %s\n", file, file))
 end
 
-local wants_help = arg[1] == "help"
-for _, word in ipairs(arg) do wants_help = wants_help or word == "--help" or word == "-h" end
-if wants_help then
-  io.write(USAGE)
+local function find(name)
+  return command_of[name] or usage("unknown command '" .. source.shown(name) .. "'" .. source.suggest(name, command_names))
+end
+
+local function help(name)
+  io.write(name and texts.command_help(NAME, find(name)) or texts.help(NAME, table_of_commands))
   os.exit(0)
 end
-local command = commands[arg[1] or ""]
-if not command then usage(arg[1] and "unknown command '" .. arg[1] .. "'" or nil) end
-command()
+
+function commands.help()
+  if #arg > 2 then usage("help: one command at most", command_of.help) end
+  help(arg[2])
+end
+
+if not arg[1] then usage() end
+if arg[1] == "--help" or arg[1] == "-h" then help() end
+find(arg[1])
+for _, word in ipairs(arg) do
+  if word == "--help" or word == "-h" then help(arg[1]) end
+end
+commands[arg[1]]()

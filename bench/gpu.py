@@ -118,6 +118,7 @@ def measure_case(session, case):
     row, driver, options = Row(case), session.driver, session.options
     inputs = [Array(layout, driver, session.torch, k) for k, layout in enumerate(case.inputs)]
     output = Array(case.output, driver, session.torch, 7)
+    more = [Array(layout, driver, session.torch, 0) for layout in case.more]
     quern = Contender("Quern")
     copy, end_copy = copy_runner(driver, case.bytes)
     bound = reference = None
@@ -125,7 +126,7 @@ def measure_case(session, case):
         start = time.perf_counter_ns()
         name, axes = REDUCTIONS.get(case.kind) or (None, None)
         op = session.quern.find(name) if name else session.quern.compile(EXPRESSIONS[case.kind])
-        bound = session.quern.bind(op, inputs, output, axes)
+        bound = session.quern.bind(op, inputs, output, axes, more)
         quern.run = bound.runner()
         session.quern.check(quern.run())
         driver.synchronize()
@@ -162,7 +163,7 @@ def measure_case(session, case):
     end_copy()
     if bound:
         bound.release()
-    for array in [*inputs, output]:
+    for array in [*inputs, output, *more]:
         array.release()
     if session.torch:
         contenders = None

@@ -12,7 +12,8 @@ EXPRESSIONS = {"add": "y = a + b", "scale": "y = a * b", "bias_gelu": "y = gelu(
 HOLD_CONTIGUOUS, HOLD_STRIDED, HOLD_TRANSPOSED = 0.95, 0.90, 0.80  # of a copy's bandwidth
 # Ops that reduce or scan, by kind: the op, and its axes as bits; None: an expression that reduces.
 REDUCTIONS = {"sum": ("sum", -1), "sum of rows": ("sum", 2), "sum of columns": ("sum", 1), "softmax": ("softmax", 2), "dot": None,
-              "logsumexp": None, "scan": ("cumulative_sum", 1), "scan of rows": ("cumulative_sum", 2), "scan of columns": ("cumulative_sum", 1)}
+              "logsumexp": None, "scan": ("cumulative_sum", 1), "scan of rows": ("cumulative_sum", 2), "scan of columns": ("cumulative_sum", 1),
+              "cummax of rows": ("cummax", 2)}
 # A long scan reads twice what a copy reads once: 60 % of the bandwidth are 40 % of a copy's.
 HOLD_SUM, HOLD_SOFTMAX, HOLD_LONG_ROWS, HOLD_SCAN, HOLD_LONG_SCAN = 0.90, 0.85, 0.60, 0.60, 0.40
 
@@ -40,9 +41,12 @@ class Layout:
 
 
 class Case:
-    def __init__(self, name, kind, hold, inputs, output, in_small=True):
+    """more: further outputs, which are not looked at."""
+
+    def __init__(self, name, kind, hold, inputs, output, in_small=True, more=()):
         self.name, self.kind, self.hold, self.inputs, self.output, self.in_small = name, kind, hold, inputs, output, in_small
-        self.bytes = sum(x.bytes for x in inputs) + output.bytes
+        self.more = more
+        self.bytes = sum(x.bytes for x in [*inputs, output, *more])
 
 
 def sliced(dtype, rows, columns, pitch):
@@ -95,26 +99,31 @@ def reductions(n, side, is_small):
     for dtype in ("f32", "f16"):
         flat = Layout(dtype, (n // SIZE[dtype],))
         cases.append(Case(f"sum of all {dtype}", "sum", HOLD_SUM, [flat], Layout(dtype, ()), False))
-    for length in (30, 1024) if not is_small else (64,):
+    for length in (30, 64, 1024) if not is_small else (64,):  # up to 64: a thread has a row
         rows = Layout("f32", (n // 4 // length, length))
         cases.append(Case(f"sum of rows of {length} f32", "sum of rows", HOLD_SUM, [rows], Layout("f32", rows.shape[:1])))
+    if not is_small:
+        few = Layout("f32", (30, n // 120))
+        cases.append(Case("sum of columns of 30 f32", "sum of columns", HOLD_SUM, [few], Layout("f32", few.shape[1:])))
     cases.append(Case("sum of columns f32", "sum of columns", HOLD_SUM, [Layout("f32", (side, side))], Layout("f32", (side,)), False))
-    for dtype, length in (("f32", 1024), ("bf16", 32768)) if not is_small else (("f32", 64),):
+    # Rows of 30: a thread has a row; 1024 are kept in registers, 8192 in shared memory, 32768 not.
+    for dtype, length in (("f32", 30), ("f32", 1024), ("f32", 8192), ("bf16", 32768)) if not is_small else (("f32", 64),):
         rows = Layout(dtype, (n // SIZE[dtype] // length, length))
         cases.append(Case(f"softmax of rows of {length} {dtype}", "softmax", HOLD_SOFTMAX, [rows], rows))
     flat = Layout("f32", (n // 8,))
     cases.append(Case("sum(a * b) f32", "dot", HOLD_SUM, [flat, flat], Layout("f32", ())))
-    length = 64 if is_small else 4096
-    rows = Layout("f32", (n // 4 // length, length))
-    cases.append(Case(f"log-sum-exp of rows of {length}, an expression, f32", "logsumexp", HOLD_SOFTMAX, [rows],
-                      Layout("f32", rows.shape[:1])))
-    few = Layout("f32", (4, n // 32)) # in pieces
+    for length in (30, 4096, 12288) if not is_small else (64,):
+        rows = Layout("f32", (n // 4 // length, length))
+        cases.append(Case(f"log-sum-exp of rows of {length}, an expression, f32", "logsumexp", HOLD_SOFTMAX, [rows],
+                          Layout("f32", rows.shape[:1])))
+    few = Layout("f32", (4, n // 32))  # in pieces
     cases.append(Case("softmax of 4 rows f32", "softmax", HOLD_LONG_ROWS, [few], few))
     flat = Layout("f32", (n // 8,))
     cases.append(Case("cumulative sum f32", "scan", HOLD_LONG_SCAN, [flat], flat))
     length = 64 if is_small else 4096
     rows = Layout("f32", (n // 8 // length, length))
     cases.append(Case(f"cumulative sum of rows of {length} f32", "scan of rows", HOLD_SCAN, [rows], rows, False))
+    cases.append(Case(f"cummax of rows of {length} f32", "cummax of rows", HOLD_SCAN, [rows], rows, True, [Layout("i64", rows.shape)]))
     cases.append(Case("cumulative sum of columns f32", "scan of columns", HOLD_LONG_SCAN, [Layout("f32", (side // 2, side))],
                       Layout("f32", (side // 2, side)), False))
     return cases
@@ -138,7 +147,7 @@ class Array:
         n_bytes = layout.storage * SIZE[layout.dtype]
         self.values = unpack(self.dtype, pack(self.dtype, BASE[131 * k % PERIOD:] + BASE[:131 * k % PERIOD]))
         if torch:
-            kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[self.dtype]
+            kind = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i64": torch.int64}[self.dtype]
             flat = torch.empty(layout.storage, dtype=kind, device=f"cuda:{driver.ordinal}")
             self.tensor, self.address = torch.as_strided(flat, self.shape, self.strides), flat.data_ptr()
         else:
@@ -185,6 +194,9 @@ def reduced(case, x, index, y=None):
         start = x.offset(tuple(0 if k == along else i for k, i in enumerate(index)))
         line = (start, x.strides[along], index[along] + 1)
         return line_sum(x, *line, lambda value: value), 4e-6 * line_sum(x, *line, abs)
+    if case.kind == "cummax of rows":
+        start = index[0] * x.strides[0]
+        return max(x.values[(start + k * x.strides[1]) % PERIOD] for k in range(min(index[1] + 1, PERIOD))), 0
     if case.kind == "logsumexp":
         line = (index[0] * x.strides[0], x.strides[1], x.shape[1])
         return math.log(line_sum(x, *line, math.exp)), 4e-6
@@ -234,6 +246,11 @@ def torch_reduction(torch, kind, x, y=None, out=None):
         return lambda: torch.dot(x, y) if out is None else torch.dot(x, y, out=out)
     if kind == "logsumexp":
         return lambda: torch.logsumexp(x, 1) if out is None else torch.logsumexp(x, 1, out=out)
+    if kind == "cummax of rows":
+        if out is None:
+            return lambda: torch.cummax(x, 1).values
+        places = torch.empty(x.shape, dtype=torch.int64, device=x.device)
+        return lambda: torch.cummax(x, 1, out=(out, places))
     if kind in ("scan", "scan of rows", "scan of columns"):
         axis = 1 if kind == "scan of rows" else 0
         return lambda: torch.cumsum(x, axis) if out is None else torch.cumsum(x, axis, out=out)

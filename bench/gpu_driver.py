@@ -180,7 +180,7 @@ class QuernOptions(ctypes.Structure):
 
 
 CUDA, JIT_SYNC = 2, 2
-DTYPES = {"f16": (2, 16), "f32": (2, 32), "f64": (2, 64), "bf16": (4, 16)}  # DLPack's code, bits
+DTYPES = {"f16": (2, 16), "f32": (2, 32), "f64": (2, 64), "bf16": (4, 16), "i64": (0, 64)}  # DLPack's code, bits
 
 
 class QuernError(Exception):
@@ -216,35 +216,36 @@ class Quern:
         self.check(self.library.quern_op_find(self.context, name.encode(), byref(op)))
         return op
 
-    def bind(self, op, inputs, output, axes=None):
-        return Bound(self, op, inputs, output, axes)
+    def bind(self, op, inputs, output, axes=None, more=()):
+        return Bound(self, op, inputs, output, axes, more)
 
 
 class Bound:
-    """An op and its arrays (of gpu_cases): a plan, and the arguments of a call. axes: bits, of an op that reduces."""
+    """An op and its arrays (of gpu_cases): a plan, and the arguments of a call. axes: bits, of an op that reduces; more: further
+    outputs."""
 
-    def __init__(self, quern, op, inputs, output, axes=None):
+    def __init__(self, quern, op, inputs, output, axes=None, more=()):
         self.quern, self.op, library = quern, op, quern.library
-        arrays = [*inputs, output]
+        arrays, self.n_out = [*inputs, output, *more], 1 + len(more)
         self.tensors = [self.tensor(a) for a in arrays]
         pointers = [ctypes.pointer(t) for t in self.tensors]
         self.n_in = len(inputs)
-        self.ins = (POINTER(DLTensor) * len(inputs))(*pointers[:-1])
-        self.outs = (POINTER(DLTensor) * 1)(pointers[-1])
+        self.ins = (POINTER(DLTensor) * len(inputs))(*pointers[:len(inputs)])
+        self.outs = (POINTER(DLTensor) * self.n_out)(*pointers[len(inputs):])
         self.call = QuernCall(size=ctypes.sizeof(QuernCall), stream=quern.driver.stream)
         if axes is not None:
             self.axes = QuernScalar(kind=0)  # QUERN_I64
             ctypes.memmove(byref(self.axes, QuernScalar.v.offset), byref(c_int64(axes)), 8)
             self.call.params, self.call.n_params = ctypes.pointer(self.axes), 1
         wanted = c_size_t()
-        quern.check(library.quern_op_workspace(op, self.n_in, self.ins, 1, self.outs, byref(self.call), byref(wanted)))
+        quern.check(library.quern_op_workspace(op, self.n_in, self.ins, self.n_out, self.outs, byref(self.call), byref(wanted)))
         self.workspace = quern.driver.allocate(wanted.value) if wanted.value else None
         if self.workspace:
             self.call.workspace, self.call.workspace_bytes = self.workspace, wanted.value
         self.plan = c_void_p()
-        quern.check(library.quern_op_prepare(op, self.n_in, self.ins, 1, self.outs, byref(self.call), byref(self.plan)))
+        quern.check(library.quern_op_prepare(op, self.n_in, self.ins, self.n_out, self.outs, byref(self.call), byref(self.plan)))
         self.in_data = (c_void_p * len(inputs))(*[a.address for a in inputs])
-        self.out_data = (c_void_p * 1)(output.address)
+        self.out_data = (c_void_p * self.n_out)(output.address, *[a.address for a in more])
 
     def tensor(self, array):
         code, bits = DTYPES[array.dtype]
@@ -261,13 +262,14 @@ class Bound:
 
     def caller(self):
         """Calls the op, with all checks and choices of a call."""
-        run, op, call, n = self.quern.library.quern_op_call, self.op.value, ctypes.addressof(self.call), self.n_in
+        run, op, call = self.quern.library.quern_op_call, self.op.value, ctypes.addressof(self.call)
         ins, outs = ctypes.addressof(self.ins), ctypes.addressof(self.outs)
-        return lambda: run(op, n, ins, 1, outs, call)
+        n_in, n_out = self.n_in, self.n_out
+        return lambda: run(op, n_in, ins, n_out, outs, call)
 
     def explain(self):
         text = ctypes.create_string_buffer(1 << 16)
-        self.quern.check(self.quern.library.quern_op_explain(self.op, self.n_in, self.ins, 1, self.outs, byref(self.call), text,
+        self.quern.check(self.quern.library.quern_op_explain(self.op, self.n_in, self.ins, self.n_out, self.outs, byref(self.call), text,
                                                              c_size_t(len(text))))
         return dict(line.split(": ", 1) for line in text.value.decode().splitlines() if ": " in line)
 
@@ -281,14 +283,17 @@ class Bound:
 # ---- Items as bytes and back ----
 
 
+LETTERS = {"f16": "e", "f32": "f", "f64": "d", "i64": "q"}  # of struct
+
+
 def pack(dtype, values):
     if dtype == "bf16":
         return b"".join(struct.pack("<f", v)[2:] for v in values)
-    return struct.pack(f"<{len(values)}{'e' if dtype == 'f16' else 'f' if dtype == 'f32' else 'd'}", *values)
+    return struct.pack(f"<{len(values)}{LETTERS[dtype]}", *[int(v) for v in values] if dtype == "i64" else values)
 
 
 def unpack(dtype, data):
     if dtype == "bf16":
         return [struct.unpack("<f", b"\0\0" + data[k:k + 2])[0] for k in range(0, len(data), 2)]
     n = len(data) * 8 // DTYPES[dtype][1]
-    return list(struct.unpack(f"<{n}{'e' if dtype == 'f16' else 'f' if dtype == 'f32' else 'd'}", data))
+    return list(struct.unpack(f"<{n}{LETTERS[dtype]}", data))

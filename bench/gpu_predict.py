@@ -24,11 +24,14 @@ SMS, CLOCK, LANES = 132, 1.755e9, 128  # lanes: a multiprocessor's thread instru
 REGISTERS, THREADS, BLOCK = 65536, 2048, 256
 IN_FLIGHT = BANDWIDTH * LATENCY / SMS  # bytes that each multiprocessor must have in flight
 
+BYTES = 1 << 20  # of the larger arrays: rows of 30 are enough for a kernel in which a thread has a row
+
 # In kernels that reduce or scan: whole chunks, one joined axis, whole rows, in ranges.
 FAST_ROWS = [(r"if \(is_value & 1\)", "if (false)"), (r"if \(is_plain && n - first > 240\)", "if (true)"), (r"dim \+ 1 < \(u32\)args.n_joined", "false"),
              (r"if \(first \+ 16 \* k >= n\) continue;", ""), (r"const bool is_own = [^;]*;", "const bool is_own = true;"),
              (r"step != 0 && is_row", "false"), (r"if \(stage && step != 2\)", "if (false)"), (r"if \(!stage \|\| stage == \d+\)", "if (true)"),
-             (r"if \(step == [123]\) (\{|break)", r"if (false) \1")]
+             (r"if \(step == [123]\) (\{|break)", r"if (false) \1"), (r"if \(first \+ k < n\) \{", "{"),
+             (r"if \(k \+ HALF < n\)", "")]
 FAST = re.compile(r"if \(start < n && n - start >= V && \w+ % \(V \* sizeof\(T\)\) == 0\)")
 
 
@@ -56,7 +59,7 @@ def kernels(build, folder):
     here = os.path.dirname(os.path.abspath(__file__))
     table = os.path.join(folder, "gpu.md")
     env = dict(os.environ, QUERN_CUDA_PATH=os.path.join(os.path.abspath(build), "tests", "fake"), QUERN_DUMP=folder)
-    subprocess.run(["sh", os.path.join(here, "gpu.sh"), "--build", build, "--bytes", "262144", "--seconds", "1", "--out", table],
+    subprocess.run(["sh", os.path.join(here, "gpu.sh"), "--build", build, "--bytes", str(BYTES), "--seconds", "1", "--out", table],
                    check=True, env=env, stdout=subprocess.DEVNULL)
     found = {}
     for line in open(table):
@@ -79,7 +82,8 @@ def row(case, text, form, turn, nvcc, folder):
     elements = 32 * int(tile.group(1)) // BLOCK if tile else slot * turn
     n = math.prod(case.output.shape)
     if case.kind in gpu_cases.REDUCTIONS:  # a thread has 16 elements of a chunk; what it does once a row is counted for these
-        elements, n = 16, math.prod(case.inputs[0].shape)
+        # Where a thread has a row, its loops take 8 elements to load and 16 to compute.
+        elements, n = 8 if "tile_bits" in text else 16, math.prod(case.inputs[0].shape)
     bytes_each = case.bytes / n
     per_element = fast / elements
     resident = min(THREADS // BLOCK, REGISTERS // (BLOCK * -(-registers // 8) * 8)) * BLOCK
@@ -105,7 +109,7 @@ def main():
              "predicted, of the bandwidth | bound by |", "|---|---|---|---|---|---|---|---|---|---|"]
     with tempfile.TemporaryDirectory() as folder:
         texts = kernels(options.build, folder)
-        for case in gpu_cases.make_cases(1 << 18, False):
+        for case in gpu_cases.make_cases(BYTES, False):
             if case.name in texts:
                 lines.append(row(case, *texts[case.name], options.nvcc, folder))
     text = "\n".join(lines) + "\n"

@@ -20,6 +20,7 @@ import quern  # noqa: E402
 NUMPY = [
     ("add(a, b, out=c)", "quern.add(a, b, out=c)", "numpy.add(a, b, out=c)"),
     ("add(a, b)", "quern.add(a, b)", "numpy.add(a, b)"),
+    ("add(s, s), transposed", "quern.add(s, s)", "numpy.add(s, s)"),
     ("add(a, 2.0, out=c)", "quern.add(a, 2.0, out=c)", "numpy.add(a, 2.0, out=c)"),
     ("exp(s, out=z), transposed", "quern.exp(s, out=z)", "numpy.exp(s, out=z)"),
     ("sum(a)", "quern.sum(a)", "numpy.sum(a)"),
@@ -29,10 +30,19 @@ NUMPY = [
 TORCH = [
     ("add(a, b, out=c)", "quern.add(a, b, out=c)", "torch.add(a, b, out=c)"),
     ("add(a, b)", "quern.add(a, b)", "torch.add(a, b)"),
+    ("add(s, s), transposed", "quern.add(s, s)", "torch.add(s, s)"),
     ("gelu(a)", "quern.gelu(a)", "gelu(a)"),
     ("sum(a)", "quern.sum(a)", "torch.sum(a)"),
     ("sum(s, axis=0, out=r)", "quern.sum(s, axis=0, out=r)", "torch.sum(s, dim=0, out=r)"),
     ("a * b + c, compiled, out", "fused(a, b, c, out=d)", "torch.addcmul(c, a, b, out=d)"),
+]
+# Texts over the caller's variables: NumExpr's own habit. t: the same expression as a traced function.
+NUMEXPR = [
+    ("evaluate('a * b + c')", "quern.evaluate('a * b + c')", "numexpr.evaluate('a * b + c')"),
+    ("  out", "quern.evaluate('a * b + c', out=d)", "numexpr.evaluate('a * b + c', out=d)"),
+    ("  local_dict", "quern.evaluate('a * b + c', names)", "numexpr.evaluate('a * b + c', names)"),
+    ("  repeated: compiled, re_evaluate", "fused(a, b, c)", "numexpr.re_evaluate()"),
+    ("  repeated: fuse, re_evaluate", "traced(a, b, c)", "numexpr.re_evaluate()"),
 ]
 ARRAY = [
     ("add(a, b, out=c)", "quern.add(a, b, out=c)", None),
@@ -54,6 +64,14 @@ def peers():
         arrays = dict(zip("abcd", numpy.float32(memory)), s=numpy.ones((2, 2), "f4").T, z=numpy.empty((2, 2), "f4"),
                       r=numpy.empty(2, "f4"))
         yield "NumPy " + numpy.__version__, NUMPY, dict(names, numpy=numpy, **arrays)
+        try:
+            import numexpr
+        except ImportError:
+            pass
+        else:
+            numexpr.set_num_threads(1)
+            yield "NumExpr " + numexpr.__version__, NUMEXPR, dict(names, numexpr=numexpr, names=arrays, **arrays,
+                                                                  traced=quern.fuse(lambda a, b, c: a * b + c))
     try:
         import torch
     except ImportError:

@@ -32,8 +32,8 @@ import quern  # noqa: E402
 GROUPS = 3  # of calls in each turn
 
 # op: an op's name, or an expression of x, y; shape, axis: an int, a tuple, or None: all; order: C, F: the layout of the input; goals:
-# the least ratios, of "read", "NumPy", "PyTorch", "exp" and "C order".
-Case = collections.namedtuple("Case", "op shape axis dtype order goals", defaults=(None, "f32", "C", {}))
+# the least ratios, of "read", "NumPy", "PyTorch", "exp" and "C order"; mask: None, or what stands above the diagonal, as attention has it.
+Case = collections.namedtuple("Case", "op shape axis dtype order goals mask", defaults=(None, "f32", "C", {}, None))
 
 
 def goals(**of):
@@ -76,6 +76,9 @@ def cases():
     for op, least in (("logsumexp", 3), ("softmax", 1.5), ("layer_norm", 1.2), ("rms_norm", 1.8)):
         for shape in ((1000, 128), (200, 1000), (16, 32000), (1, 10**6)):
             yield Case(op, shape, 1, goals=goals(torch=least))
+    for mask in (-np.inf, -1e9, -100):
+        yield Case("softmax", (1000, 1000), 1, goals=goals(torch=1), mask=mask)
+    yield Case("logsumexp", (1000, 1000), 1, goals=goals(torch=1), mask=-np.inf)
     yield Case("softmax", (1000, 1000), 0, goals=goals(torch=1.5))
     yield Case("softmax", (30, 100, 30), 1)
     for norm in ("vector_norm", "reduce_l2"):
@@ -92,7 +95,8 @@ def cases():
 def name_of(case):
     shape = "x".join(str(n) for n in case.shape)
     axis = "" if case.axis is None else f" axis {case.axis}"
-    return f"{case.op} {case.dtype} {shape}{axis}{' F order' if case.order == 'F' else ''}"
+    masked = "" if case.mask is None else f" masked by {case.mask:g}"
+    return f"{case.op} {case.dtype} {shape}{axis}{' F order' if case.order == 'F' else ''}{masked}"
 
 
 # ---- The libraries: each works in the memory of the same arrays ----
@@ -221,6 +225,8 @@ def aligned(shape, dtype, order, seed=0):
 def turns(case, torch, read, rounds):
     xs = [aligned(case.shape, case.dtype, case.order, k) for k in range(2 if "* y" in case.op else 1)]
     x = xs[0]
+    if case.mask is not None:
+        x += np.triu(np.full(case.shape, case.mask, x.dtype), 1)
     mine = [quern.from_dlpack(a) for a in xs]
     if case.dtype == "bf16":
         if not torch:

@@ -25,13 +25,13 @@ def signature(op, inputs, result, out=None):
 
 
 def signatures(op):
-    """With `out` that is what comes back; else a new object like the first operand that is no number."""
+    """With `out` that is what comes back; else a new object like the first operand that is no number; of numbers alone a number."""
     count = len(op.inputs)
     results = "_T" if len(op.outputs) == 1 else "tuple[{}]".format(", ".join(["_T"] * len(op.outputs)))
     text = signature(op, ["_Operand"] * count, "_Out", "_Out")
     for k in range(count):
         text += signature(op, ["float"] * k + ["_T"] + ["_Operand"] * (count - k - 1), results)
-    return text
+    return text + signature(op, ["float"] * count, "Any")
 
 
 def docstring(op):

@@ -2,11 +2,11 @@
 #
 # What type checkers and editors read. The part above the ops is stubs.pyi of the sources; stubs.py writes the rest.
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Signature
 from os import PathLike
 from types import ModuleType
-from typing import Any, Optional, Protocol, TypeVar, Union, final, overload
+from typing import Any, NamedTuple, Optional, Protocol, TypeVar, Union, final, overload
 
 from typing_extensions import Buffer, CapsuleType
 
@@ -16,13 +16,17 @@ class _DLPack(Protocol):
     @property
     def __dlpack__(self) -> Any: ...
 
+class _Labelled(Protocol):  # pandas', xarray's, pyarrow's
+    @property
+    def __array__(self) -> Any: ...
+
 _Tensor = Union[_DLPack, Buffer]
-_Operand = Union[_DLPack, Buffer, float]
+_Operand = Union[_DLPack, Buffer, _Labelled, float, list[Any], tuple[Any, ...], range]
 _Shape = Union[int, Sequence[int]]
 _Axis = Union[int, tuple[int, ...], None]
 _DType = Union["dtype", str, Any]
 _Device = Union[tuple[int, int], str, Any]
-_T = TypeVar("_T", bound=_Tensor)
+_T = TypeVar("_T", bound=Union[_DLPack, Buffer, _Labelled, list[Any]])
 _Out = TypeVar("_Out")
 
 @final
@@ -110,9 +114,14 @@ class Op:
     def outputs(self) -> tuple[str, ...]: ...
     @property
     def params(self) -> dict[str, Any]: ...
+    @property
+    def backward(self) -> Optional[str]: ...
     def __call__(self, *operands: Any, **params: Any) -> Any: ...
     def explain(self, /, *operands: Any, out: Any = None, dtype: Optional[_DType] = None, stream: Optional[int] = None,
-                **params: Any) -> dict[str, str]: ...
+                **params: Any) -> "Explanation": ...
+    def __copy__(self) -> "Op": ...
+    def __deepcopy__(self, memo: Any, /) -> "Op": ...
+    def __reduce__(self) -> Any: ...
 
 @final
 class Context:
@@ -121,6 +130,9 @@ class Context:
     def __new__(cls, jit: Optional[str] = None, threads: Optional[int] = None,
                 cache_dir: Union[str, PathLike[str], None] = None, cc: Optional[str] = None) -> "Context": ...
     def compile(self, expression: str, /) -> Op: ...
+    def evaluate(self, expression: str, /, local_dict: Optional[Mapping[str, Any]] = None,
+                 global_dict: Optional[Mapping[str, Any]] = None, out: Any = None, *, dtype: Optional[_DType] = None,
+                 stream: Optional[int] = None) -> Any: ...
     def load_spec(self, path: Union[str, PathLike[str]], /) -> tuple[Op, ...]: ...
     def call(self, name: str, /, *operands: Any, out: Any = None, dtype: Optional[_DType] = None,
              stream: Optional[int] = None, **params: Any) -> Any: ...
@@ -128,7 +140,53 @@ class Context:
     def ops(self) -> tuple[str, ...]: ...
     def describe(self) -> dict[str, Any]: ...
 
+class _ExplainedOperand(NamedTuple):
+    name: str
+    is_output: builtins.bool
+    dtype: str
+    shape: tuple[int, ...]
+    access: Optional[str]
+
+class _ExplainedPass(NamedTuple):
+    number: int
+    over: Optional[str]
+    variants: tuple[str, ...]
+    steps: tuple[str, ...]
+    reduces: tuple[str, ...]
+    kept: Optional[str]
+
+class Explanation(dict[str, str]):
+    """How a call runs: attributes with values; as a dict the library's keys with their texts."""
+
+    name: str
+    formula: str
+    operands: tuple[_ExplainedOperand, ...]
+    variants: tuple[str, ...]
+    steps: tuple[str, ...]
+    passes: tuple[_ExplainedPass, ...]
+    lines: tuple[tuple[str, str], ...]
+    box: Optional[tuple[int, ...]]
+    def __init__(self, text: str, name: str = "", formula: str = "", operands: Iterable[Any] = ()) -> None: ...
+    def __getattr__(self, name: str) -> Any: ...
+    def __reduce__(self) -> Any: ...
+    def __dir__(self) -> list[str]: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+class FuseError(TypeError):
+    """A function cannot be traced; filename and lineno are where."""
+
+    filename: Optional[str]
+    lineno: Optional[int]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+@overload
+def fuse(function: _F, /, *, static_argnames: Union[str, Sequence[str]] = ()) -> _F: ...
+@overload
+def fuse(function: None = None, /, *, static_argnames: Union[str, Sequence[str]] = ()) -> Callable[[_F], _F]: ...
 def compile(expression: str, /) -> Op: ...
+def evaluate(expression: str, /, local_dict: Optional[Mapping[str, Any]] = None, global_dict: Optional[Mapping[str, Any]] = None,
+             out: Any = None, *, dtype: Optional[_DType] = None, stream: Optional[int] = None) -> Any: ...
 def load_spec(path: Union[str, PathLike[str]], /) -> tuple[Op, ...]: ...
 def call(name: str, /, *operands: Any, out: Any = None, dtype: Optional[_DType] = None, stream: Optional[int] = None,
          **params: Any) -> Any: ...

@@ -123,6 +123,11 @@ else
     "$build/tests/t796-cuda-reductions"
   part racecheck-scans 30 env $gpu sh "$0" --shards 2 40 "$sanitizer" --tool racecheck --error-exitcode 9 \
     "$build/tests/t798-cuda-scans"
+  # Barriers that some threads of a block do not reach.
+  part synccheck-reductions 30 env $gpu sh "$0" --shards 2 60 "$sanitizer" --tool synccheck --error-exitcode 9 \
+    "$build/tests/t796-cuda-reductions"
+  part synccheck-scans 20 env $gpu sh "$0" --shards 2 40 "$sanitizer" --tool synccheck --error-exitcode 9 \
+    "$build/tests/t798-cuda-scans"
 fi
 echo "1..$number"
 echo "# $number parts, $n_bad failed, $n_skipped skipped; $n_tests tests in $(($(date +%s) - started)) s"

@@ -75,15 +75,20 @@ function Dag:make(op, type_name, args, extra)
   return row and row.simplify and row.simplify(self, type_name, args) or self:node(op, type_name, args, extra)
 end
 
--- The arguments that a node's value comes from. without_rare: rare blocks count as not taken, and their conditions are left out.
+-- Whether a node is a rare block that counts as not taken. without_rare: true, they all are; a set, those in it are.
+function M.is_passed(node, without_rare)
+  return node.op == "rare" and without_rare and (without_rare == true or without_rare[node]) or false
+end
+
+-- The arguments that a node's value comes from. without_rare: as in is_passed; the conditions of these blocks are left out.
 function M.args_of(node, without_rare)
-  if without_rare and node.op == "rare" then return { node.args[3] } end
+  if M.is_passed(node, without_rare) then return { node.args[3] } end
   return node.args
 end
 
 -- The node that computes a node's value. without_rare: behind rare blocks, which count as not taken.
 function M.value_of(node, without_rare)
-  while without_rare and node.op == "rare" do node = node.args[3] end
+  while M.is_passed(node, without_rare) do node = node.args[3] end
   return node
 end
 
@@ -125,11 +130,47 @@ function M.depth(list)
   return deepest
 end
 
--- The nodes of `list`, arguments first, that are rare blocks or depend on one.
-local function reaching_rare(list)
+M.LIGHT = 3 -- operations
+
+-- Rare blocks may be *light*: they need no more than LIGHT operations that other values do not need. Returns the blocks that are not, a
+-- set, if there are both; else nil.
+function M.heavy_rares(outputs)
+  local every, heavy, n_light, n_heavy = {}, {}, 0, 0
+  for _, node in ipairs(M.order(outputs, true)) do every[node] = true end
+  for _, node in ipairs(M.order(outputs)) do
+    if node.op == "rare" then
+      local n, own = 0, M.order({ node.args[2] }, heavy)
+      for _, needed in ipairs(own) do n = n + (every[needed] and 0 or needed.op == "const" and 0 or 1) end
+      if n > M.LIGHT then
+        heavy[node], n_heavy = true, n_heavy + 1
+      else
+        n_light = n_light + 1
+        for _, needed in ipairs(M.order({ node }, heavy)) do every[needed] = true end
+      end
+    end
+  end
+  return n_light > 0 and n_heavy > 0 and heavy or nil
+end
+
+-- A node's value where no rare block is taken. Makes nodes.
+function Dag:without_rare(node, known)
+  known = known or {}
+  if not known[node] then
+    local value, args, is_new = M.value_of(node, true), {}, false
+    for k, arg in ipairs(value.args) do
+      args[k] = self:without_rare(arg, known)
+      is_new = is_new or args[k] ~= arg
+    end
+    known[node] = is_new and self:make(value.op, value.type, args) or value
+  end
+  return known[node]
+end
+
+-- The nodes of `list`, arguments first, that are rare blocks of the set `searched`, or depend on one.
+local function reaching_rare(list, searched)
   local reaches = {}
   for _, node in ipairs(list) do
-    reaches[node] = node.op == "rare"
+    reaches[node] = M.is_passed(node, searched)
     for _, arg in ipairs(node.args) do reaches[node] = reaches[node] or reaches[arg] end
   end
   return reaches
@@ -142,10 +183,11 @@ M.MAX_TERMS = 4 -- of a demand; it is widened where there would be more
 --
 -- A value is in demand if an output depends on it through branches that are taken; the conditions of these branches are in
 -- demand, too. If no rare block in demand has to run, then all values in demand are right, by induction from the inputs on, and
--- so are the outputs.
-function Dag:rare_conditions(outputs)
+-- so are the outputs. searched: the rare blocks to search, a set, others being taken; nil: all.
+function Dag:rare_conditions(outputs, searched)
   local list = M.order(outputs)
-  local reaches, demand_of, conditions, seen = reaching_rare(list), {}, {}, {}
+  searched = searched or true
+  local reaches, demand_of, conditions, seen = reaching_rare(list, searched), {}, {}, {}
   local ALWAYS = { terms = 0 } -- a demand without a condition
 
   -- A demand joined with a condition, or with another demand; nil if it has too many terms.
@@ -171,14 +213,14 @@ function Dag:rare_conditions(outputs)
   for k = #list, 1, -1 do -- users first
     local node = list[k]
     local demand, args = demand_of[node], node.args
-    if demand and node.op == "rare" then
+    if demand and M.is_passed(node, searched) then
       want(args[1], demand)
       want(args[3], demand)
       local own = joined("and", demand.condition, args[1], 0)
       local condition = own and own.condition or args[1]
       if not seen[condition] then conditions[#conditions + 1] = condition end
       seen[condition] = true
-    elseif demand and node.op == "select" then
+    elseif demand and (node.op == "select" or node.op == "rare") then
       want(args[1], demand)
       if reaches[args[2]] then want(args[2], behind(demand, args[1], true)) end
       if reaches[args[3]] then want(args[3], behind(demand, args[1], false)) end

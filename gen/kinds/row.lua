@@ -22,7 +22,8 @@ M.may_be_added = true
 M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
 M.runtime_devices = { "row_program" }
-M.runtime_cpu = { "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load" } -- of its folder, what goes with kernels for the CPU
+-- of its folder, what goes with kernels for the CPU
+M.runtime_cpu = { "row_blocks", "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load", "row_split", "row_stage" }
 M.schema = { result = "string", empty = "number string", bound = "string table", special = "table" }
 
 -- The parameters by which a call says what is reduced, before the op's own.
@@ -162,8 +163,10 @@ function M.cuda_records(kit, types, op, wanted, _, dag_for)
       for k, input in ipairs(op.inputs) do dtypes[k] = input.type or t.name end
       for _, output in ipairs(op.outputs) do dtypes[#dtypes + 1] = output.type or M.result_dtype(types, op, T) end
       for _, is_wide in ipairs { false, true } do
-        local fields = { op = op, K = K, D = t.name, dtypes = dtypes, is_wide = is_wide, heavy = false, weight = 1 }
-        records[#records + 1] = kit.rows_record(types, fields, dag_for(op, K), function(given) return kit.record(op.c_name, given) end)
+        for _, form in ipairs(kit.row_forms(types, dag_for(op, K), is_wide)) do
+          local fields = { op = op, K = K, D = t.name, dtypes = dtypes, is_wide = is_wide, heavy = false, weight = 1 }
+          records[#records + 1] = kit.rows_record(types, fields, dag_for(op, K), form, function(given) return kit.record(op.c_name, given) end)
+        end
       end
     end
   end

@@ -60,6 +60,9 @@ function M.shape_params() return { AXES, table.unpack(SHIFTS) } end
 -- Why it is no part of an expression.
 function M.refusal() return "each of its results depends on the ones before; call it by itself, and write an expression of its result" end
 
+-- "max", "min": what a second output has the places of; nil: there is none.
+function M.sought(op) return op.finds end
+
 M.accumulator, M.result_dtype, M.want, M.promotion, M.param_dtypes = row.accumulator, row.result_dtype, row.want, row.promotion, row.param_dtypes
 M.compute_type = row.compute_type
 
@@ -104,14 +107,13 @@ end
 -- Its kernels for CUDA: one for each dtype, in both widths.
 function M.cuda_records(kit, types, op, wanted, _, _, combine_for)
   local records, is_made = {}, {}
-  if op.finds then return records, true end -- places are found on the CPU only
   for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do is_made[K] = true end
   for _, t in ipairs(types.list) do
     local K = wanted[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
     if K and is_made[K] then
-      local A, dtypes = M.accumulator(types, op, K), { t.name, M.result_dtype(types, op, t.name) }
+      local A, dtypes = M.accumulator(types, op, K), { t.name, M.result_dtype(types, op, t.name), op.finds and "i64" or nil }
       for _, is_wide in ipairs { false, true } do
-        local fields = { op = op, K = K, D = t.name, dtypes = dtypes, is_wide = is_wide, heavy = false, weight = 1 }
+        local fields = { op = op, K = K, D = t.name, dtypes = dtypes, is_wide = is_wide, heavy = false, weight = 1, sought = op.finds }
         records[#records + 1] = kit.scan_record(fields, A, combine_for(op, A), function(given) return kit.record(op.c_name, given) end)
       end
     end

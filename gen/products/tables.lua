@@ -63,7 +63,7 @@ function M.dtype_header(types, banner)
 
 /* ORDER DTYPE. QN_B8 ... are bits of a size, what moves compute on; no tensor has them. */
 typedef enum qn_dtype {
-]] .. wrapped(names, "  ", ", ", 70) .. [[
+]] .. wrapped(names, "  ", ", ", 110) .. [[
 
 } qn_dtype;
 
@@ -267,28 +267,29 @@ local function op_definitions(types, op, built, records, devices)
     local dtypes = input.type == "bool" and "bool" or table.concat(input.type and M.integers(types, built) or inputs, " ")
     if input.type and input.type ~= "bool" then whole_in = whole_in | 1 << (k - 1) end
     if input.type == "bool" then bool_in = bool_in | 1 << (k - 1) end
-    rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 0, 0},", input.name, dtypes)
+    rows[#rows + 1] = string.format("{\"%s\", \"%s\", 0, 0}", input.name, dtypes)
   end
   for k, output in ipairs(op.outputs) do
-    rows[#rows + 1] = string.format("  {\"%s\", \"%s\", 1, 0x%xu},", output.name, table.concat(outputs[k], " "), alias)
+    rows[#rows + 1] = string.format("{\"%s\", \"%s\", 1, 0x%xu}", output.name, table.concat(outputs[k], " "), alias)
   end
-  local function define(type_name, name, lines, gap)
+  local function define(type_name, name, lines)
     if #lines == 0 then return end
-    out[#out + 1] = string.format("static const %s %s_%s[] = {\n%s\n};%s", type_name, name, op.c_name,
-                                  table.concat(lines, "\n"), gap)
+    out[#out + 1] = string.format("static const %s %s_%s[] = {\n%s\n};\n", type_name, name, op.c_name, table.concat(lines, "\n"))
   end
-  define("quern_arg_info", "args", rows, "")
+  out[1] = string.format("static const quern_arg_info args_%s[] = {%s};", op.c_name, table.concat(rows, ", "))
   local params, variant_rows = {}, {}
-  for k, param in ipairs(op.params) do params[k] = string.format("  {\"%s\", %s},", param.name, scalar(param.value)) end
+  for k, param in ipairs(op.params) do params[k] = string.format("{\"%s\", %s}", param.name, scalar(param.value)) end
   for k, record in ipairs(records) do variant_rows[k] = "  " .. M.variant_row(record) .. "," end
-  define("quern_param_info", "params", params, "")
-  define("qn_variant", "variants", variant_rows, "\n")
+  if #params > 0 then
+    out[2] = string.format("static const quern_param_info params_%s[] = {%s};", op.c_name, table.concat(params, ", "))
+  end
+  define("qn_variant", "variants", variant_rows)
   for _, device in ipairs(devices) do
     local lines = {}
     for k, row in ipairs(device.rows_of[op.name] or {}) do
       lines[k] = "  " .. device.row_text(row, M.row_head(row.record, row.name, row.dtypes)) .. ","
     end
-    define(device.row_type, device.list, lines, "\n")
+    define(device.row_type, device.list, lines)
   end
   return out, bool_in, whole_in
 end
@@ -343,13 +344,9 @@ local function builtin_row(types, op, built, records, bool_in, whole_in, is_ther
   end
   for k, output in ipairs(op.outputs) do results[k] = output.type and upper(output.type) or "QN_DTYPE_NONE" end
   return string.format([[
-  {
-    .info = {sizeof(quern_op_info), "%s", %s, %s,
-             %s, %d, %d, %d, args_%s, %s, 64, %s, %d},
-    .kind = &qn_kind_%s, .promotion = QN_PROMOTION_%s, .results = {%s},%s%s%s
-    .dtypes = %s,
-    .variants = %s, .n_variants = %d, .first = {%s},%s%s%s
-  },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
+  { .info = {sizeof(quern_op_info), "%s", %s, %s, %s, %d, %d, %d, args_%s, %s, 64, %s, %d},
+    .kind = &qn_kind_%s, .promotion = QN_PROMOTION_%s, .results = {%s},%s%s%s .dtypes = %s,
+    .variants = %s, .n_variants = %d, .first = {%s},%s%s%s },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
     "QUERN_CLASS_" .. M.class_of(op):upper(), #op.inputs, #op.outputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL",
     op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.of(op).runtime or kinds.of(op).name,
@@ -451,7 +448,8 @@ local function kind_rows(types, kind_names, by_role)
   return table.concat(out)
 end
 
--- kind_names: the set of those that may have kernels among them; unbuilt: as op_table has it
+-- The name of a record in by_role is its row, an expression. kind_names: the set of those that may have kernels among them; unbuilt:
+-- as op_table has it
 local function pack_rows(types, packs, kind_names, unbuilt)
   if #packs == 0 then
     local by_role = {}
@@ -461,15 +459,11 @@ local function pack_rows(types, packs, kind_names, unbuilt)
     end
     return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n" .. kind_rows(types, kind_names, by_role)
   end
-  local out, by_role = {}, {}
-  local function define(record)
-    local name = record.name:gsub("^qk_", "")
-    out[#out + 1] = string.format("static const qn_variant %s = %s;", name, M.variant_row(record))
+  local out, by_role = { "const qn_pack_table qn_packs = {\n  .convert = {" }, {}
+  for _, record in ipairs(packs) do
     by_role[record.role] = by_role[record.role] or {}
-    table.insert(by_role[record.role], { record = record, name = name })
+    table.insert(by_role[record.role], { record = record, name = "(const qn_variant)" .. M.variant_row(record) })
   end
-  for _, record in ipairs(packs) do define(record) end
-  out[#out + 1] = "\nconst qn_pack_table qn_packs = {\n  .convert = {"
   local rows = {}
   for _, pack in ipairs(by_role.convert or {}) do
     rows[pack.record.from] = rows[pack.record.from] or {}
@@ -492,8 +486,7 @@ local function pack_rows(types, packs, kind_names, unbuilt)
     out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", "))
   end
   out[#out + 1] = string.format("  .stream = &%s,\n};\n", by_role.stream[1].name)
-  out[#out + 1] = kind_rows(types, kind_names, by_role)
-  return table.concat(out, "\n")
+  return table.concat(out, "\n") .. kind_rows(types, kind_names, by_role)
 end
 
 -- What a table of kernels begins with: a kernel's declaration, and its functions in a qn_variant.
@@ -509,7 +502,7 @@ M.KERNEL_MACROS = [[
 ]]
 
 -- What the library has above the core: the fields of qn_above_table.
-local LIBRARY_ABOVE = { "quern_managed_alloc", "qn_extension_create", "qn_extension_destroy" }
+local LIBRARY_ABOVE = { "quern_managed_alloc", "qn_extension_create", "qn_extension_destroy", "qn_extension_define" }
 
 -- op_table.c.
 -- ops: sorted by name; records_of: op name -> records, grouped by kernel dtype; packs: records, none without kernels for the CPU;
@@ -556,13 +549,13 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
 #include "core/op/backend.h"
 #include "core/op/kind.h"
 ]] .. table.concat(headers) .. "\n" .. M.KERNEL_MACROS .. "\n"
-    .. wrapped(names, "", " ", 104) .. "\n" .. declared_text .. "\n" .. dtype_tables(types, built, promotes, conversions) .. "\n"
+    .. wrapped(names, "", " ", 120) .. "\n" .. declared_text .. "\n" .. dtype_tables(types, built, promotes, conversions) .. "\n"
     .. declarations(kind_names, backends, options.is_library) .. "\n"
     .. op_rows(types, ops, built, records_of, devices, #packs > 0 and packs or options.unbuilt, options.is_library) .. "\n"
     .. (options.is_library and own_ops(ops) .. "\n" or "")
     .. pack_rows(types, packs, kind_names, options.unbuilt) .. "\n"
     .. string.format("const qn_above_table qn_above = {%s};\n\n",
-                     table.concat(options.is_library and LIBRARY_ABOVE or { "NULL", "NULL", "NULL" }, ", "))
+                     table.concat(options.is_library and LIBRARY_ABOVE or { "NULL", "NULL", "NULL", "NULL" }, ", "))
     .. table.concat(typed, "\n") .. "\n"
 end
 

@@ -88,8 +88,8 @@ function M.spec(root, file)
 end
 
 -- How accurate the ops are that M.spec has found in a spec, as text given to `write`. Returns whether all declared bounds hold,
--- or nil, errors where that could not be seen.
-function M.measure(root, file, checked, write)
+-- or nil, errors where that could not be seen. progress: as measure.run has it.
+function M.measure(root, file, checked, write, progress)
   local names, dtypes, takes, prefix = {}, {}, {}, "measured"
   for _, row in ipairs(checked) do
     local is_floating = false
@@ -112,7 +112,7 @@ function M.measure(root, file, checked, write)
   if not folder then return nil, { why } end
   local counts, holds
   counts, why = files.write(folder, result.files)
-  if counts then holds, why = measure.run(root, folder, prefix, write) end
+  if counts then holds, why = measure.run(root, folder, prefix, write, progress) end
   measure.remove(folder)
   if holds == nil then return nil, { why } end
   return holds

@@ -197,8 +197,9 @@ end
 local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
 
 -- Builds and runs the program in a folder that has the tree (one C file) and subjects.h. Returns whether all bounds hold, or nil
--- and a sentence where there is no saying. write: what takes its output, line by line
-function M.run(root, folder, prefix, write)
+-- and a sentence where there is no saying. write: what takes its output, line by line; progress: when it tells how far it is, "auto",
+-- "always" or "never"
+function M.run(root, folder, prefix, write, progress)
   local compiler = os.getenv "CC" or "cc"
   local function within(name) return quoted(folder .. "/" .. name) end
   local function ours(name) return quoted(root .. "/" .. name) end
@@ -212,7 +213,7 @@ function M.run(root, folder, prefix, write)
     if log then log:close() end
     return nil, string.format("%s cannot build the program that measures:\n%s", compiler, text)
   end
-  local pipe = assert(io.popen(within "measure"))
+  local pipe = assert(io.popen(within "measure" .. " " .. (progress or "never")))
   for line in pipe:lines() do write(line .. "\n") end
   local ok, how, status = pipe:close()
   if not ok and (how ~= "exit" or status ~= 1) then

@@ -107,6 +107,9 @@ typedef struct quern_options {
    * 0 = 64 MiB. */
   size_t kernel_memory_limit;
   const char *cc;             /* name or path of a C compiler to use instead of Clang in process; NULL = QUERN_CC, if set */
+  /* The library only: a line for each call of the context's ops, and totals by op at exit. "1": on standard error; "0": none; else
+   * a file's path, to be appended to (docs/profile.md). NULL = QUERN_PROFILE, if set. A file that cannot be opened is logged. */
+  const char *profile;
 } quern_options;
 
 /* Makes a context with the built-in ops. `options` may be NULL; it is read during the call, strings are copied.
@@ -265,7 +268,7 @@ QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
 
 typedef struct quern_call {
   size_t size;                /* sizeof(quern_call) of the caller */
-  const quern_scalar *params; /* declared order; NULL = the defaults */
+  const quern_scalar *params; /* declared order; NULL = the defaults, whatever n_params is (then logged once) */
   int32_t n_params;           /* number of params; the rest keep their defaults */
   void *stream;               /* the device stream; the CPU ignores it */
   void *workspace;            /* scratch memory of the caller, or NULL */
@@ -273,14 +276,23 @@ typedef struct quern_call {
   const uint64_t *out_flags; /* the DLPack flags of each output, or NULL = all writable */
 } quern_call;
 
-/* A tensor's shape and dtype without its memory. */
+/* A tensor's shape and dtype without its memory. Elements of an array are array[0].size bytes apart. */
 typedef struct quern_shape {
   size_t size; /* sizeof(quern_shape) of the caller, set in each element before the call */
   DLDevice device;
   DLDataType dtype;
   int32_t ndim;
   int64_t shape[QUERN_MAX_NDIM];
+  int64_t strides[QUERN_MAX_NDIM]; /* in elements, of dense memory, 1 or more; structs of older versions end before them */
 } quern_shape;
+
+/* The layout of results is that of the inputs. quern_op_infer and quern_op_measure write the strides of dense memory, with
+ * the dimensions in the order that they have in the inputs of full shape, those with as many elements as the broadcast shape.
+ * Of two dimensions the one with the smaller stride, whatever its sign, is inside; the first of these inputs decides in which
+ * both strides differ and neither is 0. (A dimension of extent 1 counts as of stride 0.) Dimensions are placed from the last
+ * one to the first, each from the outermost place inwards: inside of those that it is inside of, up to one that it is outside
+ * of. So a result is row-major where no input decides. A reduced result has the order of the dimensions that are left.
+ * Outputs of the caller's may have any layout. */
 
 /* The shapes and dtypes of the outputs for these inputs; no data is read and `data` may be NULL. If the dtype is the
  * caller's choice (astype, full, arange), it is read from out[i].dtype. */
@@ -301,12 +313,14 @@ struct DLManagedTensorVersioned;
 typedef int (*quern_allocator)(DLTensor *prototype, struct DLManagedTensorVersioned **managed, void *error_ctx,
                                void (*set_error)(void *error_ctx, const char *kind, const char *message));
 
-/* Measures, allocates the outputs by `allocate`, and computes, for any op. out[k] is owned by the caller, who calls its deleter.
- * allocate: NULL means quern_managed_alloc (dlpack_exchange.h); in a generated tree, which lacks that function, NULL is an
- * ARGUMENT error. shapes: NULL, or as in quern_op_infer: a dtype that is the caller's choice is read from it, the shapes of the
- * outputs are written to it. The allocator is called on this thread, and its tensors are checked as any output. Errors: those
- * of quern_op_measure and quern_op_call; MEMORY with the allocator's message if it fails. On failure the tensors allocated so
- * far have been deleted. */
+/* Measures, allocates the outputs by `allocate`, and computes, for any op. out[k] is owned by the caller, who calls its
+ * deleter. allocate: NULL means quern_managed_alloc (dlpack_exchange.h); in a generated tree, which lacks that function, NULL
+ * is an ARGUMENT error. shapes: NULL, or as in quern_op_infer: a dtype that is the caller's choice is read from it, the
+ * shapes of the outputs are written to it. The allocator is called on this thread, and its tensors are checked as any output.
+ * For a result that is not row-major its prototype has the dimensions in the order of memory, outermost first, and the
+ * extents and strides of its tensor are then permuted in place. A tensor without strides is deleted, and a row-major one
+ * asked for. If the structs of `shapes` have no strides, results are row-major. Errors: those of quern_op_measure and
+ * quern_op_call; MEMORY with the allocator's message if it fails. On failure the tensors allocated so far have been deleted. */
 QUERN_API quern_status quern_op_call_alloc(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *shapes,
                                            struct DLManagedTensorVersioned **out, quern_allocator allocate,
                                            const quern_call *call);
@@ -360,7 +374,8 @@ typedef struct quern_op_def {
   quern_status (*call)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
                        const quern_call *call);
   /* Infers shapes and dtypes. NULL: as the built-in op of the same name, else as an elementwise op (class DYNAMIC:
-   * UNSUPPORTED). */
+   * UNSUPPORTED). The elements of `out` have the size of the header's version that this struct is of, and strides of 0. Of the
+   * strides that it writes only the order by size counts: the library makes them dense. If one is 0, the result is row-major. */
   quern_status (*infer)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out);
   /* Bytes of workspace. NULL: 0. */
   quern_status (*workspace)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
@@ -370,6 +385,8 @@ typedef struct quern_op_def {
   /* The exact shapes for these data, for QUERN_CLASS_DYNAMIC. NULL: the result of infer. */
   quern_status (*measure)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out,
                           const quern_call *call);
+  /* If there is neither infer nor another op of this name: 1: results keep the layout of the inputs; 0: they are row-major. */
+  int32_t keeps_layout;
 } quern_op_def;
 
 /* Adds the op to a context (NULL: the process-wide default). Names and structs are copied. On failure `release` is not

@@ -210,6 +210,12 @@ class View {
     describe(data, dtype, shape, false);
     tensor_.device = device;
   }
+  // Memory for a result that OpRef::shapes describes: of its dtype and shape, with the layout of the operands.
+  View(void *data, const quern_shape &shape) {
+    describe(data, shape.dtype, Span{shape.shape, static_cast<std::size_t>(shape.ndim)}, false);
+    set_strides(Span{shape.strides, static_cast<std::size_t>(shape.ndim)});
+    tensor_.device = shape.device;
+  }
   // Anything with data(), shape() and strides() in elements; std::mdspan; else anything with data() and size(), one dimension.
   template <class A, class = std::enable_if_t<!std::is_base_of_v<View, std::decay_t<A>> && !std::is_arithmetic_v<std::decay_t<A>> &&
                                               (Detail::HasShape<A>::value || Detail::HasExtents<A>::value || Detail::HasSize<A>::value)>>
@@ -471,7 +477,7 @@ class OpRef {
   }
   void operator()(const Views &in, const Views &out, const Call &call = Call()) const { try_call(in, out, call).value(); }
 
-  // The shapes and dtypes of the outputs. It reads values only for ops whose shapes depend on them.
+  // The shapes, strides and dtypes of the outputs, for memory of the caller's. It reads values only for ops whose shapes depend on them.
   Result<std::vector<quern_shape>> try_shapes(const Views &in, const Call &call = Call()) const {
     Bound bound;
     Status status = bind(call, Views(), bound);

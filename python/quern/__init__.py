@@ -4,10 +4,13 @@
     quern.gelu(x)                            one op; quern.ops() names all of them
     quern.add(x, 1, out=y)                   into memory that is there
     f = quern.compile("y = gelu(x*w + b)")   an expression as one kernel: f(x, w, b)
+    quern.evaluate("a*b + c")                the same at once, over the variables a, b and c
+    @quern.fuse                              a Python function of arrays as one kernel
     quern.load_spec("swishy.lua")            ops of one's own
 
 Operands are objects that speak DLPack (NumPy's arrays, PyTorch's tensors, quern.Array, ...) or have a buffer. Nothing is copied
-on the way in or out, and without `out` the result is of the first operand's kind."""
+on the way in or out, and without `out` the result is of the first operand's kind. pandas', xarray's and pyarrow's objects, lists and
+numbers alone are taken, too, and given back as their kind."""
 
 try:
     from ._quern import *
@@ -17,6 +20,9 @@ except (ImportError, SystemError) as trouble: # SystemError: of a free-threaded 
                       "pip install pyquern; quern on the index is another project.)") from trouble
 
 from . import _functions, array_api
+from ._explain import Explanation
+from ._fuse import FuseError, fuse
+from ._names import missing as __getattr__  # a function made here would keep the module in a cycle, and so alive to the very end
 from .array_api import asarray, astype, empty, full
 
 # Where the array API has an op of that name in another form, it is the array API's; quern.op(name) is the op itself. (A build

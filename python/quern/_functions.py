@@ -9,7 +9,10 @@ from ._quern import from_dlpack
 
 def _tensor(x):
     """x, or a quern.Array of its memory: something with a shape."""
-    return x if hasattr(x, "shape") and hasattr(x, "__getitem__") and hasattr(x, "reshape") else from_dlpack(x)
+    if hasattr(x, "shape") and hasattr(x, "__getitem__") and hasattr(x, "reshape"):
+        return x
+    from .array_api import asarray
+    return asarray(x)
 
 
 def _axis_of(name, axis, ndim):
@@ -38,8 +41,8 @@ def _split(x, axis, extents):
     return _quern._strided(x, shape, x.strides[:axis] + tuple(strides) + x.strides[axis + 1:], 0)
 
 
-def _joined(x, axis, count):
-    """Several dimensions of a compact array as one: a view."""
+def _joined(x, axis, count, stream=None):
+    """Several dimensions as one: a view, or a copy if they are apart in memory."""
     if count == 1:
         return x
     extent = 1
@@ -48,7 +51,10 @@ def _joined(x, axis, count):
     shape = tuple(x.shape[:axis]) + (extent,) + tuple(x.shape[axis + count:])
     if not isinstance(x, _quern.Array):
         return x.reshape(shape)
-    return _quern._strided(x, shape, x.strides[:axis] + (x.strides[axis + count - 1],) + x.strides[axis + count:], 0)
+    ruling = [k for k in range(axis, axis + count) if x.shape[k] != 1] or [axis]
+    if any(x.strides[a] != x.strides[b] * x.shape[b] for a, b in zip(ruling, ruling[1:])):
+        x, ruling = _quern.copy(x, out=_quern._empty(x.shape, x.dtype, x.device), stream=stream), [axis + count - 1]
+    return _quern._strided(x, shape, x.strides[:axis] + (x.strides[ruling[-1]],) + x.strides[axis + count:], 0)
 
 
 def vecdot(x1, x2, /, *, axis=-1, keepdims=False, out=None, dtype=None, stream=None):
@@ -138,7 +144,7 @@ def group_norm(x, num_groups, weight=None, bias=None, eps=1e-5, *, out=None, str
     split = _split(x, 1, extents)
     into = None if out is None else _split(_tensor(out), 1, extents)
     y = _normalised("group_norm", split, weight, bias, eps, tuple(range(2, len(split.shape))), extents, channels, into, stream)
-    return out if out is not None else _joined(y, 1, 2)
+    return out if out is not None else _joined(y, 1, 2, stream)
 
 
 def instance_norm(x, weight=None, bias=None, eps=1e-5, *, out=None, stream=None):

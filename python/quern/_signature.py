@@ -2,7 +2,10 @@
 """Signatures and docstrings of ops, for inspect and help. Called by the extension when an op's attribute is read."""
 
 import keyword
+import sys
 from inspect import Parameter, Signature
+
+from ._facts import FACTS
 
 _OPTIONS = ("out", "dtype", "stream")
 
@@ -32,7 +35,44 @@ def signature(op):
     return Signature(parameters)
 
 
+def groups(names, dtypes):
+    """["x, y: f32 f64", "c: bool"]: neighbours of the same dtypes together."""
+    made = []
+    for name, words in zip(names, dtypes):
+        if made and made[-1][1] == words:
+            made[-1][0].append(name)
+        else:
+            made.append(([name], words))
+    return ["{}: {}".format(", ".join(group), words) for group, words in made]
+
+
+def _example(op):
+    """As one would type it; "" where the op's spec has none."""
+    arguments, result = FACTS.get(op.__name__, ("", "", ""))[1:] if op._origin and not op._origin[3] else ("", "")
+    if not arguments:
+        return ""
+    name = op.__name__
+    called = "quern." + name if is_attribute(op) else "quern.op({!r})".format(name)
+    return "    >>> {}({})\n    {}".format(called, arguments, result)
+
+
+def is_attribute(op):
+    """Whether it is quern.NAME."""
+    return getattr(sys.modules.get("quern"), op.__name__, None) is op
+
+
+def error_bound(op):
+    """What the op declares of its error; "" where it is exact, or of a spec loaded at run time."""
+    return FACTS.get(op.__name__, ("", "", ""))[0] if op._origin and not op._origin[3] else ""
+
+
 def doc(op):
-    """The docstring: how it is called, what it computes, its formula."""
-    parts = [op.__name__ + str(signature(op)), op.doc, "\n".join("    " + line for line in op.formula.strip().splitlines())]
+    """The docstring: how it is called, what it computes, its formula, dtypes, error, derivative, an example."""
+    n_in = len(op.inputs)
+    bound, example = error_bound(op), _example(op)
+    parts = [op.__name__ + str(signature(op)), op.doc, "\n".join("    " + line for line in op.formula.strip().splitlines()),
+             "Dtypes:\n" + "\n".join("    " + line for line in groups(op.inputs + op.outputs, op._dtypes)) if op.inputs + op.outputs else "",
+             "Error: " + bound if bound else "",
+             "Derivative: quern.op({!r})".format(op.backward) if op.backward else "",
+             "Example:\n" + example if example else ""]
     return "\n\n".join(part for part in parts if part)

@@ -205,15 +205,25 @@ def _from_numbers(value, dtype):
     return x if x.dtype == dtype else _quern.astype(x, dtype=dtype)
 
 
+def _values_of(obj):
+    """The array behind labels; an object without them as it is."""
+    from . import _arrow, _labels
+    for module in (_labels, _arrow):
+        if module.owns(obj):
+            return module.take(obj, "asarray")
+    return obj
+
+
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
-    """The array that obj is (see from_dlpack), or a new one of a number or of nested sequences of numbers."""
+    """The array that obj is (see from_dlpack; of pandas', xarray's and pyarrow's objects that of their values), or a new one of a number
+    or of nested sequences of numbers."""
     if type(obj) in (int, float, _builtins.bool) or isinstance(obj, (list, tuple)):
         if copy is False:
             raise ValueError("asarray: numbers of Python's cannot be shared")
         x = _from_numbers(obj, dtype)
         copy = None
     else:
-        x = from_dlpack(obj)
+        x = from_dlpack(_values_of(obj))
     if dtype is not None and x.dtype != dtype:
         if copy is False:
             raise ValueError("asarray: {} to {} makes a copy".format(x.dtype, dtype))

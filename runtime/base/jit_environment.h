@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * jit_environment.h: the environment variables of run-time compilation, which generated trees do not read. */
+ * jit_environment.h: the environment variables of run-time compilation and of profiles, which generated trees do not read. */
 #ifndef QN_JIT_ENVIRONMENT_H
 #define QN_JIT_ENVIRONMENT_H
 
@@ -11,6 +11,7 @@ const char *qn_environment_cache_dir(void);  /* QUERN_CACHE_DIR */
 const char *qn_environment_user_cache(void); /* XDG_CACHE_HOME */
 const char *qn_environment_home(void);       /* HOME */
 const char *qn_environment_dump(void);       /* QUERN_DUMP: a folder for sources and compiler logs */
+const char *qn_environment_profile(void);    /* QUERN_PROFILE: 1, or a file, for a line a call */
 const char *qn_environment_record(void);     /* QUERN_RECORD: a file that lists what was compiled */
 const char *qn_environment_module_dir(void); /* QUERN_MODULE_DIR: where the modules lie */
 const char *qn_environment_cuda_path(void);  /* QUERN_CUDA_PATH: where CUDA's libraries lie */

@@ -241,24 +241,33 @@ static quern_status translate_pinned(const quern_op_info *info, const qn_decisio
   return status;
 }
 
+/* The blocks that a multiprocessor runs at once, if a launch asks for shared memory. */
+static int32_t blocks_of(const qn_cuda_kernel_info *kernel, const qn_cuda_facts *facts, uint32_t shared_bytes) {
+  enum { OF_BLOCK = 1024 }; /* what the system takes of it */
+  const int32_t room = facts->shared_per_multiprocessor / (kernel->shared_bytes + (int32_t)shared_bytes + OF_BLOCK);
+  if (shared_bytes == 0 || room >= kernel->blocks_per_multiprocessor) return kernel->blocks_per_multiprocessor;
+  return room > 0 ? room : 1;
+}
+
 /* Launches in the scope's context: once, or once for each index of the dimensions beyond a launch's rank; rows that are cut into pieces
  * by several launches. */
 static quern_status launch_all(const quern_op *op, const qn_decision *decision, const qn_launch *launch,
                                const qn_cuda_facts *facts, const qn_cuda_scope *scope, const qn_cuda_kernel_info *kernel,
                                const quern_call *call, uint64_t *args) {
-  const uint32_t resident = (uint32_t)(kernel->blocks_per_multiprocessor * facts->multiprocessors);
   qn_cuda_pieces pieces;
   int64_t at[QUERN_MAX_NDIM] = {0};
   void *arguments[] = {args};
   uint32_t x, y;
   qn_launch_block(launch, &x, &y);
-  qn_cuda_cut(decision, launch, kernel->items_per_thread, call, &pieces);
+  qn_cuda_cut(decision, launch, kernel->items_per_thread, (uint32_t)kernel->dynamic_bytes, call, &pieces);
+  const uint32_t resident = (uint32_t)(blocks_of(kernel, facts, pieces.shared_bytes) * facts->multiprocessors);
   do {
     for (int32_t i = 0; i < pieces.n_launches; i++) {
       const uint64_t n_items = qn_cuda_piece(&pieces, i, call, launch, args);
       const uint32_t grid = qn_launch_grid_of(launch, n_items, (uint32_t)qn_cuda_items(kernel), resident);
       const qn_cuda_result result =
-          scope->driver->launch(kernel->function, grid, 1, 1, x, y, 1, 0, (qn_cuda_stream)stream_of(call), arguments, NULL);
+          scope->driver->launch(kernel->function, grid, 1, 1, x, y, 1, pieces.shared_bytes, (qn_cuda_stream)stream_of(call), arguments,
+                                NULL);
       if (result) return qn_cuda_fail(scope->driver, result, op->info->name);
     }
   } while (qn_cuda_next(decision, launch, at, args));
@@ -408,14 +417,14 @@ static void add_kernel(qn_strbuf *buf, const qn_decision *decision, const qn_lau
   qn_cuda_pieces pieces;
   uint32_t x, y;
   qn_launch_block(launch, &x, &y);
-  const int32_t blocks = kernel->blocks_per_multiprocessor;
+  qn_cuda_cut(decision, launch, kernel->items_per_thread, (uint32_t)kernel->dynamic_bytes, call, &pieces);
+  const int32_t blocks = blocks_of(kernel, facts, pieces.shared_bytes);
   const int32_t threads = facts->threads_per_multiprocessor;
   qn_strbuf_add(buf, "grid: %u\nblock: %u x %u\nslot: %u\nturn: %d\n",
                 qn_launch_grid(launch, (uint32_t)qn_cuda_items(kernel), (uint32_t)(blocks * facts->multiprocessors)), x, y,
                 launch->item_elements, qn_cuda_items(kernel));
   qn_strbuf_add(buf, "registers: %d\nspills: %d\nshared: %d\noccupancy: %d%%\n", kernel->registers, kernel->local_bytes,
-                kernel->shared_bytes, threads > 0 ? (int32_t)(x * y) * blocks * 100 / threads : 0);
-  qn_cuda_cut(decision, launch, kernel->items_per_thread, call, &pieces);
+                kernel->shared_bytes + (int32_t)pieces.shared_bytes, threads > 0 ? (int32_t)(x * y) * blocks * 100 / threads : 0);
   if (pieces.bytes) qn_strbuf_add(buf, "launches: %d\npieces: %lld\n", pieces.n_launches, (long long)(pieces.rows.bytes ? pieces.rows.room[0] : pieces.scan.rows * pieces.scan.pieces));
 }
 

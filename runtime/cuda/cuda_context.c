@@ -166,6 +166,7 @@ static quern_status ask(const qn_cuda_driver *d, int32_t ordinal, qn_cuda_facts 
     {QN_CUDA_DEVICE_MULTIPROCESSORS, &facts->multiprocessors},
     {QN_CUDA_DEVICE_THREADS_PER_MULTIPROCESSOR, &facts->threads_per_multiprocessor},
     {QN_CUDA_DEVICE_L2_BYTES, &facts->l2_bytes}, {QN_CUDA_DEVICE_MAX_GRID_X, &facts->max_grid},
+    {QN_CUDA_DEVICE_SHARED_PER_MULTIPROCESSOR, &facts->shared_per_multiprocessor},
   };
   qn_cuda_device number = 0;
   qn_cuda_result result = d->device_get(&number, ordinal);

@@ -29,6 +29,7 @@ typedef struct qn_cuda_facts {
   int32_t multiprocessors, threads_per_multiprocessor;
   int32_t l2_bytes;
   int32_t max_grid; /* blocks along x */
+  int32_t shared_per_multiprocessor; /* bytes */
   char name[64];
 } qn_cuda_facts;
 

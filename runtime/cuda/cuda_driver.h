@@ -31,7 +31,7 @@ enum {
 enum { /* of a device */
   QN_CUDA_DEVICE_THREADS_PER_BLOCK = 1, QN_CUDA_DEVICE_MAX_GRID_X = 5, QN_CUDA_DEVICE_MULTIPROCESSORS = 16,
   QN_CUDA_DEVICE_L2_BYTES = 38, QN_CUDA_DEVICE_THREADS_PER_MULTIPROCESSOR = 39, QN_CUDA_DEVICE_MAJOR = 75,
-  QN_CUDA_DEVICE_MINOR = 76,
+  QN_CUDA_DEVICE_MINOR = 76, QN_CUDA_DEVICE_SHARED_PER_MULTIPROCESSOR = 81, QN_CUDA_DEVICE_SHARED_PER_BLOCK = 97,
 };
 enum { /* of a pointer */
   QN_CUDA_POINTER_CONTEXT = 1, QN_CUDA_POINTER_MEMORY_TYPE = 2, QN_CUDA_POINTER_DEVICE_POINTER = 3,
@@ -41,7 +41,7 @@ enum { /* of a pointer */
 enum { QN_CUDA_MEMORY_HOST = 1, QN_CUDA_MEMORY_DEVICE = 2 };
 enum { /* of a function */
   QN_CUDA_FUNCTION_THREADS_PER_BLOCK = 0, QN_CUDA_FUNCTION_SHARED_BYTES = 1, QN_CUDA_FUNCTION_LOCAL_BYTES = 3,
-  QN_CUDA_FUNCTION_REGISTERS = 4,
+  QN_CUDA_FUNCTION_REGISTERS = 4, QN_CUDA_FUNCTION_DYNAMIC_SHARED_BYTES = 8,
 };
 enum { QN_CUDA_CAPTURE_NONE = 0, QN_CUDA_CAPTURE_ACTIVE = 1, QN_CUDA_CAPTURE_INVALIDATED = 2 };
 enum { QN_CUDA_CAPTURE_RELAXED = 2 }; /* a thread's capture mode */
@@ -88,6 +88,9 @@ enum { QN_CUDA_CAPTURE_RELAXED = 2 }; /* a thread's capture mode */
   X(library_kernel, "cuLibraryGetKernel", 12000, 0, (qn_cuda_kernel *kernel, qn_cuda_library library, const char *name))  \
   X(kernel_function, "cuKernelGetFunction", 12000, 0, (qn_cuda_function *function, qn_cuda_kernel kernel))                \
   X(function_attribute, "cuFuncGetAttribute", 2020, 1, (int *value, int attribute, qn_cuda_function function))            \
+  X(function_set_attribute, "cuFuncSetAttribute", 9000, 0, (qn_cuda_function function, int attribute, int value))         \
+  X(kernel_set_attribute, "cuKernelSetAttribute", 12000, 0,                                                               \
+    (int attribute, int value, qn_cuda_kernel kernel, qn_cuda_device device))                                             \
   X(occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor", 6050, 1,                                                    \
     (int *blocks, qn_cuda_function function, int block, size_t shared_bytes))                                             \
   X(launch, "cuLaunchKernel", 4000, 1,                                                                                    \

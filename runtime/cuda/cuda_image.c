@@ -330,6 +330,23 @@ static quern_status load_library(const qn_cuda_image *image, const qn_cuda_scope
 }
 
 /* Queries the properties of a function of this context. */
+enum { SHARED_BYTES = 48 << 10 }; /* of a block, which need no leave */
+
+/* Gives launches of a kernel that has shared memory of its own leave to ask for more, up to what its device has for a block. kernel: NULL:
+ * of a module. */
+static void allow_shared(const qn_cuda_scope *scope, qn_cuda_function function, qn_cuda_kernel kernel, qn_cuda_kernel_info *info) {
+  const qn_cuda_driver *d = scope->driver;
+  int most = 0;
+  info->dynamic_bytes = info->shared_bytes < SHARED_BYTES ? SHARED_BYTES - info->shared_bytes : 0;
+  if (info->items_per_thread <= QN_CUDA_ITEMS && info->shared_bytes == 0) return;
+  if (d->device_attribute(&most, QN_CUDA_DEVICE_SHARED_PER_BLOCK, scope->device) || most <= SHARED_BYTES) return;
+  most -= info->shared_bytes;
+  if (kernel ? !d->kernel_set_attribute || d->kernel_set_attribute(QN_CUDA_FUNCTION_DYNAMIC_SHARED_BYTES, most, kernel, scope->device)
+             : !d->function_set_attribute || d->function_set_attribute(function, QN_CUDA_FUNCTION_DYNAMIC_SHARED_BYTES, most))
+    return;
+  info->dynamic_bytes = most;
+}
+
 static quern_status ask(const qn_cuda_image *image, const qn_cuda_scope *scope, qn_cuda_function function, context_kernel *p) {
   const qn_cuda_driver *d = scope->driver;
   const struct { int attribute; int32_t *value; } wanted[] = {
@@ -364,7 +381,9 @@ static quern_status fill(qn_cuda_image *image, const qn_cuda_scope *scope, loade
       return fail_name(image, scope, result, "cuModuleGetFunction");
     p->info.function = function;
   }
-  return ask(image, scope, function, p);
+  status = ask(image, scope, function, p);
+  if (!status) allow_shared(scope, function, kernel, &p->info);
+  return status;
 }
 
 /* Publishes a kernel; if another thread was first, its kernel is used. */

@@ -57,7 +57,8 @@ qn_cuda_image *qn_cuda_image_of_shelf(qn_cuda_shelf *shelf, const char *symbol, 
 typedef struct qn_cuda_kernel_info {
   qn_cuda_function function;
   int32_t items_per_thread, registers, local_bytes, shared_bytes; /* items, registers, bytes per thread; bytes per block */
-  int32_t blocks_per_multiprocessor;                  /* of `block` threads each */
+  int32_t dynamic_bytes;             /* of shared memory, which a launch may ask for beside shared_bytes */
+  int32_t blocks_per_multiprocessor; /* of `block` threads each */
 } qn_cuda_kernel_info;
 
 /* The items per thread alone: of an expression that reduces, the number says more (gen/targets/cuda/rows.lua). */

@@ -11,7 +11,9 @@
 #include "core/op/registry.h"
 #include "core/base/status.h"
 #include "run/fused_ops.h"
+#include "run/profile.h"
 #include "run/row_reducers.h"
+#include "run/row_stages.h"
 #include "run/specialise.h"
 
 /* The ops of one spec. */
@@ -35,6 +37,7 @@ typedef struct run_extension {
 /* What is made with the context: its extension. */
 typedef struct context_part {
   quern_options options;
+  qn_profile *profile; /* NULL: none is wanted */
   _Atomic(run_extension *) run;
   char strings[]; /* the copies of options.cache_dir and options.cc */
 } context_part;
@@ -80,15 +83,21 @@ static run_extension *run_make(const quern_options *options) {
   return extension;
 }
 
-void *qn_extension_create(const quern_options *options) {
+void *qn_extension_create(quern_ctx *ctx, const quern_options *options) {
   const size_t dir = options && options->cache_dir ? strlen(options->cache_dir) + 1 : 0;
   const size_t cc = options && options->cc ? strlen(options->cc) + 1 : 0;
   context_part *part = malloc(sizeof *part + dir + cc);
   if (!part) return NULL;
   part->options = options ? *options : (quern_options){.size = sizeof *options};
+  part->profile = qn_profile_open(part->options.profile, &(const qn_log){part->options.log, part->options.host});
+  part->options.profile = NULL; /* not copied */
   if (dir) part->options.cache_dir = memcpy(part->strings, options->cache_dir, dir);
   if (cc) part->options.cc = memcpy(part->strings + dir, options->cc, cc);
   atomic_init(&part->run, NULL);
+  for (int32_t k = 0; k < qn_n_builtins && part->profile; k++) {
+    quern_op *op = qn_registry_at(ctx, k);
+    op->own_kind = qn_profile_kind(part->profile, op->own_kind);
+  }
   return part;
 }
 
@@ -134,16 +143,45 @@ static const quern_op *stand_in_of(const quern_op *op) {
   return known;
 }
 
+/* An op of a spec. Where it reduces, its kernel is that of the expression that calls it: the parameters must be the same ones. */
+static quern_status stand_for_itself(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
+  const qn_slot *slots = decision->slots;
+  const int32_t n = decision->n_slots;
+  decision->op = op;
+  quern_status status = qn_fused_ops_specialise(op, dtypes, decision);
+  if (status || !qn_specialisation_of(decision->specialised)->rows) return status;
+  const qn_row_program *program = qn_row_stages_program(qn_specialisation_of(decision->specialised)->rows);
+  int is_same = program->n_slots == n;
+  for (int32_t k = 0; k < n && is_same; k++) is_same = program->slots[k].dtype == slots[k].dtype;
+  decision->slots = slots;
+  decision->n_slots = n;
+  if (is_same) return QUERN_OK;
+  return qn_status_fail(QUERN_E_DEVICE, "%s: on a device it takes parameters only in an expression; call it in one", op->info->name);
+}
+
 quern_status qn_extension_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision) {
+  if (op->fused) return stand_for_itself(op, dtypes, decision);
   decision->op = stand_in_of(op);
   if (!decision->op) return no_memory(op->info->name);
   return qn_fused_ops_specialise(decision->op, dtypes, decision);
 }
 
+static qn_profile *profile_of(const quern_ctx *ctx) {
+  const context_part *part = qn_registry_extension(ctx);
+  return part->profile;
+}
+
+quern_status qn_extension_define(quern_ctx *ctx, const quern_op_def *def) {
+  qn_profile *profile = profile_of(ctx);
+  return profile ? qn_profile_define(profile, ctx, def) : qn_registry_register(ctx, def);
+}
+
 quern_status qn_extension_compile(quern_ctx *ctx, const char *text, quern_op **op) {
   run_extension *extension = extension_of(ctx);
   if (!extension) return no_memory("op_compile");
-  return qn_fused_ops_of_text(ctx, extension->generator, extension->jit, text, op);
+  const quern_status status = qn_fused_ops_of_text(ctx, extension->generator, extension->jit, text, op);
+  if (status == QUERN_OK) (*op)->own_kind = qn_profile_kind(profile_of(ctx), (*op)->own_kind);
+  return status;
 }
 
 static void free_newer(qn_op_table *table, const qn_op_table *before) {
@@ -217,11 +255,13 @@ static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest
       free(ops[k]);
       continue;
     }
-    made->ops[made->n] = qn_fused_ops_of_spec(ctx, extension->generator, extension->jit, ops[k], digest);
-    if (made->ops[made->n])
-      made->n++;
-    else
+    quern_op *op = made->ops[made->n] = qn_fused_ops_of_spec(ctx, extension->generator, extension->jit, ops[k], digest);
+    if (!op) {
       status = no_memory("spec_load");
+      continue;
+    }
+    op->own_kind = qn_profile_kind(profile_of(ctx), op->own_kind);
+    made->n++;
   }
   for (int32_t k = 0; k < n && status == QUERN_OK; k++) status = set_reducers(ctx, extension, ops[k], made->ops, made->n);
   if (status == QUERN_OK) status = add_ops(ctx, n, made->ops);

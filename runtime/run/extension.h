@@ -9,8 +9,9 @@
 #include "jit/jit.h"
 
 /* As qn_above_table has them. */
-void *qn_extension_create(const quern_options *options);
+void *qn_extension_create(quern_ctx *ctx, const quern_options *options);
 void qn_extension_destroy(void *extension);
+quern_status qn_extension_define(quern_ctx *ctx, const quern_op_def *def);
 
 /* The options of a context, with copies of their strings; all 0 by default. */
 const quern_options *qn_extension_options(const quern_ctx *ctx);

@@ -131,6 +131,7 @@ quern_op *qn_fused_ops_of_spec(quern_ctx *ctx, qn_generator *generator, qn_jit *
   }
   fused->spec = spec;
   fused->digest = digest;
+  fused->op.own_kind = spec->rule.kind;
   fused->op.builtin = &spec->rule;
   fused->op.info = &spec->rule.info;
   return &fused->op;
@@ -139,6 +140,7 @@ quern_op *qn_fused_ops_of_spec(quern_ctx *ctx, qn_generator *generator, qn_jit *
 quern_op *qn_fused_ops_of_builtin(const quern_op *op, qn_generator *generator, qn_jit *jit) {
   qn_fused_op *fused = fused_make(op->ctx, generator, jit);
   if (!fused) return NULL;
+  fused->op.own_kind = op->builtin->kind;
   fused->op.builtin = op->builtin;
   fused->op.info = &op->builtin->info;
   return &fused->op;

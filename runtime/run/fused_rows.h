@@ -7,7 +7,7 @@
 #include "core/op/kind.h"
 #include "lang/expression.h"
 
-/* The kind of an expression's op; NULL: it works element by element. */
+/* The kind of an expression's op. */
 const qn_kind *qn_fused_rows_kind(const qn_expression *expression);
 
 #endif

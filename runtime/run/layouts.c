@@ -44,7 +44,7 @@ static qn_code *acquire(qn_fused_op *fused, const qn_specialisation *own, const 
   if (itself) qn_op_text_key(itself, key, sizeof key);
   const qn_code_request request = {
       .target = layout->target, .canonical = itself ? key : expression->canonical, .op = itself ? itself->name : NULL,
-      .specs = expression ? qn_specs_of(expression) : (qn_digest){0, 0}, .n_in = qn_fused_op_n_inputs(fused),
+      .specs = expression ? qn_specs_of(expression) : fused->digest, .n_in = qn_fused_op_n_inputs(fused),
       .n_out = fused->op.info->n_out, .dtypes = own->dtypes, .classes = layout->classes, .rank = layout->rank,
       .capability = layout->capability, .is_wide = layout->is_wide};
   return qn_jit_acquire(fused->jit, &request);

@@ -187,7 +187,9 @@ static quern_status make(qn_fused_op *fused, const uint8_t *dtypes, int32_t n, c
   qn_specialisation *made = calloc(1, sizeof *made);
   if (!made) return no_memory(fused->op.info->name);
   memcpy(made->dtypes, dtypes, (size_t)n);
-  quern_status status = qn_specialise_is_free(fused->op.builtin) && !fused->spec ? fill_free(fused, made) : fill_expression(fused, made);
+  const qn_builtin *builtin = fused->op.builtin;
+  const int is_free = qn_specialise_is_free(builtin) && (!fused->spec || builtin->kind->is_scan);
+  quern_status status = is_free ? fill_free(fused, made) : fill_expression(fused, made);
   if (status) {
     qn_specialisation_free(made);
     return status;

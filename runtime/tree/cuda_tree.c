@@ -83,6 +83,7 @@ static void leave(int device, int was) {
 typedef struct known_context {
   _Atomic(const qn_cuda_variant *) kernel;
   atomic_uint resident; /* resident blocks of the whole device; 0: not written yet */
+  atomic_uint shared;   /* bytes of shared memory that a launch may ask for; written before */
 } known_context;
 
 #define N_DEVICES 16 /* more devices or kernels are queried at each call */
@@ -103,12 +104,28 @@ static known_context *find_known(const qn_cuda_variant *kernel, int device) {
   return NULL;
 }
 
+#define SHARED_BYTES (48 << 10) /* of a block, which need no leave */
+
+/* What launches may ask for beside the kernel's own, with leave for what the device has. The kernel is loaded. */
+static unsigned allow_shared(const qn_cuda_variant *kernel, int device) {
+  struct cudaFuncAttributes attributes;
+  int most = 0;
+  if (cudaFuncGetAttributes(&attributes, kernel->function)) return cudaGetLastError(), 0;
+  const int own = (int)attributes.sharedSizeBytes, without = own < SHARED_BYTES ? SHARED_BYTES - own : 0;
+  if (own == 0 || cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) || most <= SHARED_BYTES)
+    return (unsigned)without;
+  if (!cudaFuncSetAttribute(kernel->function, cudaFuncAttributeMaxDynamicSharedMemorySize, most - own)) return (unsigned)(most - own);
+  cudaGetLastError();
+  return (unsigned)without;
+}
+
 /* Queries the current device, which loads the kernel. */
-static cudaError_t ask_resident(const qn_cuda_variant *kernel, int device, unsigned *resident) {
+static cudaError_t ask_resident(const qn_cuda_variant *kernel, int device, unsigned *resident, unsigned *shared) {
   enum cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   int blocks = 0, processors = 0;
   cudaThreadExchangeStreamCaptureMode(&mode); /* so that the capture of another stream goes on */
   cudaError_t error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel->function, QN_LAUNCH_THREADS, 0);
+  *shared = error ? 0 : allow_shared(kernel, device);
   cudaThreadExchangeStreamCaptureMode(&mode);
   if (!error) error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
   *resident = blocks > 0 && processors > 0 ? (unsigned)blocks * (unsigned)processors : 1;
@@ -124,9 +141,10 @@ static int is_capturing(cudaStream_t stream) {
 
 /* Loads a kernel at its first call on a device. */
 static quern_status load(const quern_op *op, const qn_cuda_variant *kernel, int device, const quern_call *call,
-                         unsigned *resident) {
+                         unsigned *resident, unsigned *shared) {
   known_context *known = find_known(kernel, device);
-  *resident = known ? atomic_load_explicit(&known->resident, memory_order_relaxed) : 0;
+  *resident = known ? atomic_load_explicit(&known->resident, memory_order_acquire) : 0;
+  *shared = known ? atomic_load_explicit(&known->shared, memory_order_relaxed) : 0;
   if (*resident) return QUERN_OK;
   int was;
   quern_status status = enter(op, device, &was);
@@ -135,11 +153,14 @@ static quern_status load(const quern_op *op, const qn_cuda_variant *kernel, int 
     status = qn_status_fail(QUERN_E_CAPTURING, "%s: its stream is being captured, and %s is not loaded yet; prepare it before",
                             op->info->name, kernel->name);
   } else {
-    const cudaError_t error = ask_resident(kernel, device, resident);
+    const cudaError_t error = ask_resident(kernel, device, resident, shared);
     if (error) status = refuse(op, error, kernel->name);
   }
   leave(device, was);
-  if (!status && known) atomic_store_explicit(&known->resident, *resident, memory_order_relaxed);
+  if (!status && known) {
+    atomic_store_explicit(&known->shared, *shared, memory_order_relaxed);
+    atomic_store_explicit(&known->resident, *resident, memory_order_release);
+  }
   return status;
 }
 
@@ -169,13 +190,13 @@ static quern_status prepare(const qn_decision *decision, const quern_call *call,
   const quern_op *op = decision->op;
   const qn_cuda_variant *kernel;
   qn_launch_form form;
-  unsigned resident;
+  unsigned resident, shared;
   quern_status status = pick(op, decision, &kernel, &form);
-  if (!status) status = load(op, kernel, decision->device.device_id, call, &resident);
+  if (!status) status = load(op, kernel, decision->device.device_id, call, &resident, &shared);
   if (status) return status;
   qn_cuda_pack(decision, &form, &run->launch);
   run->kernel = kernel;
-  run->detail = (const void *)(uintptr_t)resident;
+  run->detail = (const void *)((uintptr_t)shared << 32 | resident);
   return QUERN_OK;
 }
 
@@ -199,15 +220,16 @@ static cudaError_t launch_all(const qn_decision *decision, const qn_cuda_run *ru
   qn_cuda_pieces pieces;
   uint32_t x, y;
   qn_launch_block(launch, &x, &y);
-  qn_cuda_cut(decision, launch, kernel->items_per_thread, call, &pieces);
+  const uint32_t resident = (uint32_t)(uintptr_t)run->detail;
+  qn_cuda_cut(decision, launch, kernel->items_per_thread, (uint32_t)((uintptr_t)run->detail >> 32), call, &pieces);
   const dim3 block = {x, y, 1};
   cudaError_t error = cudaSuccess;
   do {
     for (int32_t i = 0; i < pieces.n_launches && !error; i++) {
       const uint64_t n_items = qn_cuda_piece(&pieces, i, call, launch, args);
-      const uint32_t blocks = qn_launch_grid_of(launch, n_items, kernel->items_per_thread, (uint32_t)(uintptr_t)run->detail);
+      const uint32_t blocks = qn_launch_grid_of(launch, n_items, kernel->items_per_thread, resident);
       const dim3 grid = {blocks, 1, 1};
-      error = cudaLaunchKernel(kernel->function, grid, block, list, 0, call ? (cudaStream_t)call->stream : NULL);
+      error = cudaLaunchKernel(kernel->function, grid, block, list, pieces.shared_bytes, call ? (cudaStream_t)call->stream : NULL);
     }
   } while (!error && qn_cuda_next(decision, launch, at, args));
   return error;

@@ -5,6 +5,11 @@
 #ifndef QUERN_KERNEL_ROWS_H
 #define QUERN_KERNEL_ROWS_H
 
+/* The shared memory that a launch asks for, as its arguments say. */
+#if !defined(QC_HOST)
+extern __shared__ __align__(16) char q_shared[];
+#endif
+
 /* The offset in bytes of element i of the joined axes. */
 template <typename A, typename X, int R> Q_FN i64 q_joined_offset(const A &args, const i64 (&stride)[R], X i) {
   i64 offset = 0;
@@ -37,6 +42,79 @@ Q_FN void q_load_run(T (&to)[16], const A &args, const i64 (&stride)[R], u64 fro
     for (u32 k = 0; k < 16; k++)
       to[k] = first + 16 * k < n ? qc_load1<T>(from + q_joined_offset(args, stride, first + 16 * k)) : (T)0;
   }
+}
+
+/* A thread's run of a leaf in shared memory, which no other thread reads. threads: of the block; `nth`: the leaf, of those of a group. */
+template <typename T> Q_FN void q_put_run(const T (&run)[16], T *kept, u32 nth, u32 threads) {
+#pragma unroll
+  for (u32 k = 0; k < 16; k++) kept[(nth * 16 + k) * threads] = run[k];
+}
+template <typename T> Q_FN void q_get_run(T (&run)[16], const T *kept, u32 nth, u32 threads) {
+#pragma unroll
+  for (u32 k = 0; k < 16; k++) run[k] = kept[(nth * 16 + k) * threads];
+}
+
+/* An element of a tile of short rows, n_rows of them: number i in an order in which neighbours are neighbours in memory. False: there is
+   no such element. */
+template <typename A> Q_FN bool q_place_in_tile(const A &args, const i64 (&stride)[2], u32 i, u32 n_rows, u32 &row, u32 &place) {
+  const i64 along = stride[0] < 0 ? -stride[0] : stride[0], across = stride[1] < 0 ? -stride[1] : stride[1];
+  if (across < along && n_rows > 1) {
+    row = i & ((1u << (u32)args.tile_bits) - 1);
+    place = i >> (u32)args.tile_bits;
+  } else {
+    row = q_fast_divide(i, args.divisor);
+    place = i - row * (u32)args.joined;
+  }
+  return row < n_rows && place < (u32)args.joined;
+}
+template <typename A> Q_FN u32 q_tile_size(const A &args, u32 n_rows) { return (u32)args.joined << (n_rows > 1 ? (u32)args.tile_bits : 0); }
+
+/* Loads a tile of rows, all threads of a block together; in shared memory rows are `pitch` elements apart. value: see q_load_run. */
+template <typename T, typename A>
+Q_FN void q_load_tile(T *tile, const A &args, const i64 (&stride)[2], u64 from, u32 first_row, u32 n_rows, u32 pitch, u64 is_value,
+                      u32 thread, u32 threads) {
+  const u32 size = q_tile_size(args, n_rows);
+  for (u32 first = thread; first < size; first += 8 * threads) {
+    T got[8];
+    u32 at[8];
+#pragma unroll
+    for (u32 k = 0; k < 8; k++) {
+      u32 row, place;
+      at[k] = 0xffffffffu;
+      if (!q_place_in_tile(args, stride, first + k * threads, n_rows, row, place)) continue;
+      at[k] = row * pitch + place;
+      if (is_value & 1) got[k] = q_scalar<T>(from);
+      else got[k] = qc_load1<T>(from + q_offset(first_row + row, stride[1]) + q_offset(place, stride[0]));
+    }
+#pragma unroll
+    for (u32 k = 0; k < 8; k++)
+      if (at[k] != 0xffffffffu) tile[at[k]] = got[k];
+  }
+}
+
+/* Stores one likewise. */
+template <typename T, typename A>
+Q_FN void q_store_tile(const T *tile, const A &args, const i64 (&stride)[2], u64 to, u32 first_row, u32 n_rows, u32 pitch, bool streamed,
+                       u32 thread, u32 threads) {
+  const u32 size = q_tile_size(args, n_rows);
+  for (u32 i = thread; i < size; i += threads) {
+    u32 row, place;
+    if (q_place_in_tile(args, stride, i, n_rows, row, place))
+      qc_store1(to + q_offset(first_row + row, stride[1]) + q_offset(place, stride[0]), tile[row * pitch + place], streamed);
+  }
+}
+
+/* The lanes of a row of n elements, last, in the order of the law: the result is in the first. */
+template <typename By, u32 HALF> Q_FN void q_join_half(typename By::T (&lane)[16], u32 n) {
+#pragma unroll
+  for (u32 k = 0; k < HALF; k++)
+    if (k + HALF < n) lane[k] = By::of(lane[k], lane[k + HALF]);
+}
+template <typename By> Q_FN void q_join_lanes(typename By::T (&lane)[16], u32 n) {
+  q_join_half<By, 8>(lane, n);
+  q_join_half<By, 4>(lane, n);
+  q_join_half<By, 2>(lane, n);
+  q_join_half<By, 1>(lane, n);
 }
 
 /* Of a leaf: the number of its segment, and of its chunk there. */

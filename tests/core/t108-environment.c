@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t108: the variables of the environment, the ISA level that they cap, what is said where they ask for it. */
+ * t108: the variables of the environment, the ISA level that they cap, what is said where they ask for it; what a context's log hears. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +84,25 @@ static void test_log(void) {
   is_str(said_with("v9", "", &options), wanted, "a context's own log hears it whatever QUERN_LOG is");
 }
 
+/* A number of parameters without parameters is logged once in a process. */
+static void test_unused_params(void) {
+  char host[] = "host";
+  const quern_options options = {.size = sizeof options, .log = hear, .host = host};
+  float item = -3;
+  DLTensor x = {&item, {kDLCPU, 0}, 0, {kDLFloat, 32, 1}, NULL, NULL, 0}, *in[1] = {&x};
+  quern_call call = {.size = sizeof call, .n_params = 2};
+  quern_ctx *ctx = NULL;
+  quern_op *clip = NULL;
+  if (quern_ctx_create(&options, &ctx) || quern_op_find(ctx, "clip", &clip)) bail("no context");
+  heard[0] = 0;
+  is_int(quern_op_call(clip, 1, in, 1, in, &call), QUERN_OK, "two parameters, but params NULL: the defaults");
+  is_str(heard, "1 host clip: call.n_params is 2, but call.params is NULL: all have their defaults (said once)\n", "  which is logged");
+  is_int(quern_op_call(clip, 1, in, 1, in, &call), QUERN_OK, "  and again");
+  ok(strlen(heard) < 120, "  once");
+  quern_op_release(clip);
+  quern_ctx_release(ctx);
+}
+
 int main(void) {
   threads("", 0);
   threads("1", 1);
@@ -124,5 +143,6 @@ int main(void) {
   is_int(isa_with("v9"), all, "an unknown cap caps nothing");
   is_int(isa_with(""), all, "nor does an empty one");
   test_log();
+  test_unused_params();
   return done_testing();
 }

@@ -3,10 +3,11 @@
  *
  * t794-cuda-rows: the CUDA text of every op that reduces, compiled for the CPU and run thread by thread, gives the bits of the law of
  * order: every dtype and index width, any shape, axes, strides and order of threads, in blocks of 32 to 512 threads, rows shared out in
- * every way, or cut into pieces for several launches; nothing else is written. rows.c packs the arguments, and a kernel built ahead is
+ * every way, kept in shared memory, cut into pieces for several launches, or a row a thread; nothing else is written. rows.c packs the arguments, and a kernel built ahead is
  * picked by it. Each day has other cases, and a third of the ops; QUERN_TEST_SEED repeats a run. */
 #include "runtime/core/simt/row_pieces.h"
 #include "runtime/core/simt/rows.h"
+#include "runtime/core/simt/short_rows.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -24,6 +25,7 @@ typedef struct words {
 } words;
 typedef void kernel_function(words arguments);
 
+static int64_t n_kept, n_short; /* launches */
 static char folder[200];
 static void *library; /* of the op under test */
 
@@ -69,8 +71,10 @@ typedef struct row_case {
   qn_nest nest;
   int64_t count;
   uint8_t sizes[2];
+  const qn_row_program *program;
   qn_row_work work;
   qn_launch launch;
+  uint32_t shared_bytes;
   qn_row_pieces pieces; /* n_launches 0: whole rows */
   char *workspace;
   char how[200];
@@ -86,7 +90,8 @@ static void normalise(row_case *k, int is_reduced) {
   read_tensor(&k->c.in.t, &in);
   read_tensor(&k->c.out.t, &out);
   k->sizes[0] = in.size, k->sizes[1] = out.size;
-  k->work = qn_rows_work(qn_row_op_of(law_ops[k->c.op][0]->builtin)->programs[in.dtype]);
+  k->program = qn_row_op_of(law_ops[k->c.op][0]->builtin)->programs[in.dtype];
+  k->work = qn_rows_work(k->program, k->sizes);
   qn_row_normalise(k->c.in.t.ndim, k->c.in.shape, (uint32_t)mask_of(&k->c), is_reduced, 1, &in, 1, &out, &k->nest, &k->count);
 }
 
@@ -116,6 +121,25 @@ static uint32_t share_out(row_case *k, rng *r) {
   return threads;
 }
 
+/* Keeps the elements that several stages load in shared memory, where a group has several leaves. */
+static void keep(row_case *k, uint32_t threads) {
+  uint64_t kept;
+  const size_t n = strlen(k->how);
+  k->shared_bytes = qn_rows_keep(&k->work, &k->launch, 227u << 10, &kept) * threads / QN_LAUNCH_THREADS;
+  k->launch.args[2 + QN_ROW_KEPT] = kept;
+  if (kept) n_kept++, snprintf(k->how + n, sizeof k->how - n, ", %" PRIu64 " leaves kept", kept);
+}
+
+/* Packs them for the kernel in which a thread has a row. */
+static void pack_short(row_case *k, const qn_launch_form *form, int32_t n_params, rng *r) {
+  const int32_t bits = (int32_t)rng_below(r, 9);
+  qn_rows_pack(&k->nest, k->sizes, 1, 0, k->count, form, n_params, &k->launch);
+  if (rng_below(r, 2) && k->launch.args[2 + QN_SHORT_ROWS] >> bits < 60) qn_short_rows_set_tile(k->sizes, bits, &k->launch);
+  k->shared_bytes = k->launch.shared_bytes;
+  n_short++;
+  snprintf(k->how, sizeof k->how, "a row a thread, %u of a block", k->launch.item_elements);
+}
+
 /* Cuts the rows into pieces of a random size, along a random axis, where they are not too many. */
 static void cut_out(row_case *k, rng *r) {
   qn_row_share share = {.axis = (int32_t)rng_below(r, (uint64_t)(k->nest.n_reduced - k->nest.n_joined) + 1),
@@ -142,6 +166,7 @@ static void run_thread(void *arg) {
 static int launch(const row_case *k, const char *name, uint32_t threads, rng *r, char *what, size_t size) {
   static words arguments;
   launched l = {NULL, &arguments};
+  struct grid_place *at;
   void *const symbol = dlsym(library, name), *const place = dlsym(library, "qc_host");
   if (!symbol || !place) return snprintf(what, size, "no kernel %s", name), 0;
   memcpy(&l.function, &symbol, sizeof symbol);
@@ -150,15 +175,26 @@ static int launch(const row_case *k, const char *name, uint32_t threads, rng *r,
   for (int i = 0; i < 2; i++) arguments.at[i] = (uint64_t)(uintptr_t)qn_ref_address(k->nest.ref[i]);
   for (int i = k->launch.at_params; i < k->launch.n_args; i++) arguments.at[i] = 0; /* correction 0 */
   arguments.at[k->launch.n_args - 1] = (uint64_t)k->count;
+  enum { GUARD = 64 };
+  char *const memory = malloc(k->shared_bytes + 2 * GUARD);
+  memset(memory, 0x5a, k->shared_bytes + 2 * GUARD);
+  memcpy(&at, &place, sizeof at);
+  at->shared = memory + GUARD, at->n_shared = k->shared_bytes;
+  int is_good = 1;
   const struct grid_dim block = threads == QN_LAUNCH_THREADS ? (struct grid_dim){32, 8, 1} : (struct grid_dim){threads, 1, 1};
   for (int i = 0; i < (k->pieces.n_launches ? k->pieces.n_launches : 1); i++) {
     uint64_t items = k->launch.n_items;
     if (k->pieces.n_launches) qn_rows_set_piece(&k->pieces, i, (uint64_t)(uintptr_t)k->workspace, &k->launch, arguments.at, &items);
     const struct grid_dim grid_size = {(unsigned)(items < 3 ? items : 1 + rng_below(r, 4)), 1, 1};
     if (grid_run(place, grid_size, block, (enum grid_order)rng_below(r, 3), run_thread, &l) == GRID_DONE) continue;
-    return snprintf(what, size, "some threads of a block are at a barrier, the others have ended"), 0;
+    is_good = 0;
+    snprintf(what, size, "some threads of a block are at a barrier, the others have ended");
   }
-  return 1;
+  for (int i = 0; i < GUARD && is_good; i++)
+    if (memory[i] != 0x5a || memory[GUARD + k->shared_bytes + i] != 0x5a)
+      is_good = 0, snprintf(what, size, "something beside the shared memory that it asks for was written");
+  free(memory);
+  return is_good;
 }
 
 static void run_ways(row_case *k, const uint64_t *wanted, int64_t count, rng *r) {
@@ -167,20 +203,29 @@ static void run_ways(row_case *k, const uint64_t *wanted, int64_t count, rng *r)
   qn_launch_form form;
   const int is_given = rng_below(r, 3) == 0; /* as rows.c shares the rows out */
   enum { GUARD = 64 };
-  qn_rows_choose(&k->nest, k->count, &form);
-  if (rng_below(r, 3) == 0) form.is_wide = 1;
+  qn_rows_choose(&k->nest, k->sizes, k->count, NULL, &form);
+  const int is_short = !form.is_wide && rng_below(r, 4) && qn_short_rows_fit(&k->nest, k->sizes, k->count) &&
+                       qn_short_rows_states(k->program) <= QN_SHORT_STATES;
+  if (is_short) form.rank = QN_SHORT_RANK;
+  if (!is_short && rng_below(r, 3) == 0) form.is_wide = 1;
   memset(&k->launch, 0, sizeof k->launch);
   const int32_t n_params = quern_op_describe(law_ops[op][0])->n_params - (law_is_full(op) ? 1 : 2) + 1; /* those of the body, the count */
-  qn_rows_pack(&k->nest, k->sizes, 1, 0, k->count, &form, n_params, &k->launch);
-  snprintf(k->how, sizeof k->how, "256 threads, as packed: flags %" PRIu64 ", spread 1 << %" PRIu64, k->launch.args[4], k->launch.args[11]);
+  k->shared_bytes = 0;
+  if (is_short)
+    pack_short(k, &form, n_params, r);
+  else
+    qn_rows_pack(&k->nest, k->sizes, 1, 0, k->count, &form, n_params, &k->launch);
+  if (!is_short) snprintf(k->how, sizeof k->how, "256 threads, as packed: flags %" PRIu64 ", spread 1 << %" PRIu64, k->launch.args[4], k->launch.args[11]);
   k->pieces.n_launches = 0;
-  if (!is_given && rng_below(r, 2)) cut_out(k, r);
-  const uint32_t threads = is_given || k->pieces.n_launches ? QN_LAUNCH_THREADS : share_out(k, r);
+  if (!is_given && !is_short && rng_below(r, 2)) cut_out(k, r);
+  const int is_as_packed = is_given || is_short || k->pieces.n_launches;
+  const uint32_t threads = is_as_packed ? QN_LAUNCH_THREADS : share_out(k, r);
+  if (!is_short && !k->pieces.n_launches && rng_below(r, 4)) keep(k, threads);
   char *const memory = malloc(k->pieces.n_launches ? k->pieces.bytes + 2 * GUARD : 1);
   if (k->pieces.n_launches) memset(memory, 0xa5, k->pieces.bytes + 2 * GUARD);
   k->workspace = memory + GUARD;
-  snprintf(name, sizeof name, "qc_%s_%s_%s_nd_ss%s", law_name(op), ref_dtype_name(k->c.in.d), ref_dtype_name(k->c.out.d),
-           form.is_wide ? "_i64" : "");
+  snprintf(name, sizeof name, "qc_%s_%s_%s_%sd_ss%s", law_name(op), ref_dtype_name(k->c.in.d), ref_dtype_name(k->c.out.d),
+           is_short ? "2" : "n", form.is_wide ? "_i64" : "");
   operand_save(&k->c.in);
   operand_save(&k->c.out);
   group_count(1);
@@ -200,12 +245,19 @@ static void run_ways(row_case *k, const uint64_t *wanted, int64_t count, rng *r)
   group_fail("%s, axes 0x%" PRIx64 ", %s: %s; seed 0x%" PRIx64 "\n%s", name, mask_of(&k->c), k->how, what, test_seed(), text);
 }
 
-static void test_case(law_op op, ref_dtype d, rng *r) {
+/* is_short: of rows of a few elements, of which some lie beside each other. */
+static void test_case(law_op op, ref_dtype d, int is_short, rng *r) {
   row_case k = {.c = {.op = op}};
   int64_t shape[QUERN_MAX_NDIM], out_shape[QUERN_MAX_NDIM], count;
   int ndim;
   row_shape(r, MOST_ELEMENTS, shape, &ndim);
   k.c.axes = row_axes(r, 150, ndim, shape);
+  if (is_short) {
+    const int along = (int)rng_below(r, 2);
+    ndim = 2;
+    shape[along] = 1 + (int64_t)rng_below(r, 64), shape[1 - along] = 1 + (int64_t)rng_below(r, rng_below(r, 3) ? 90 : 700);
+    k.c.axes = 1 << along;
+  }
   row_layout(&k.c.in, d, ndim, shape, 0, r);
   row_fill(&k.c.in, r);
   row_layout(&k.c.out, law_result(op, d), output_shape(&k.c, out_shape), out_shape, 1, r);
@@ -228,7 +280,7 @@ static void test_op(law_op op) {
     rng r;
     if (!row_takes(op, (ref_dtype)d)) continue;
     rng_seed(&r, 79400 + 100 * (uint64_t)op + (uint64_t)d + 10000 * (uint64_t)(day < 0 ? 0 : day));
-    for (int i = 0; i < (day < 0 ? 6 : 1) * (d == REF_F32 ? 4 : 1) * CASES; i++) test_case(op, (ref_dtype)d, &r);
+    for (int i = 0; i < (day < 0 ? 6 : 1) * (d == REF_F32 ? 4 : 1) * CASES; i++) test_case(op, (ref_dtype)d, i % 5 == 0, &r);
   }
   group_end();
   dlclose(library);
@@ -250,6 +302,7 @@ int main(void) {
     if (n_own > 0 && op != LAW_VAR && op != LAW_STD) continue; /* defaults are not 0: t796 has them */
     test_op((law_op)op);
   }
+  ok(n_kept > 0 && n_short > 0, "%" PRId64 " launches kept rows in shared memory, %" PRId64 " had a row a thread", n_kept, n_short);
   release_contexts();
   shell("rm -rf '%s'", folder);
   return done_testing();

@@ -2,8 +2,8 @@
  * tags: long
  *
  * t796-cuda-reductions: every op that reduces on CUDA tensors, called or planned, in place, of one number on the CPU, of no elements, into
- * other dtypes, long rows in a workspace, beside which nothing is written: the bytes that the CPU gives, those around the outputs
- * included, and the same refusals. Without a GPU, by the fake driver, f32 and one dtype of each op, another each day; with
+ * other dtypes, long rows in a workspace, beside which nothing is written, rows in shared memory, a row a thread: the bytes that the CPU
+ * gives, those around the outputs included, and the same refusals. Without a GPU, by the fake driver, f32 and one dtype of each op, another each day; with
  * QUERN_TEST_GPU=1 all, and large ones. QUERN_TEST_SHARD=k/n takes each n-th op and dtype. */
 #include "cuda/on_device.h"
 #include "cuda/row_cases.h"
@@ -16,6 +16,7 @@ typedef struct there {
 static int64_t shard, n_shards = 1;
 
 static int64_t n_cut; /* calls that a workspace helped */
+static int64_t n_kept, n_short; /* that kept rows in shared memory; that had a row a thread */
 
 static quern_status call_there(reduction *c, there *t, const quern_call *call, int is_planned) {
   quern_op *op = law_ops[c->op][0];
@@ -54,6 +55,13 @@ static void run_case(reduction *c, rng *r) {
     snprintf(what, sizeof what, "%s, %s; on the CPU %s, %s", status_name(got), got ? quern_last_error() : "", status_name(wanted), why);
   else if (!mirror_same(c->form == IN_PLACE ? &t.in : &t.out, what, sizeof what) && !*what)
     snprintf(what, sizeof what, "other bytes");
+  char said[3000];
+  if (!got && quern_op_explain(law_ops[c->op][0], 1, &ins, 1, &outs, &p.call, said, sizeof said) == QUERN_OK) {
+    const char *shared = strstr(said, "\nshared: ");
+    const int is_short = strstr(said, " 2d ss") != NULL;
+    n_short += is_short;
+    n_kept += !is_short && shared && atoi(shared + 9) > (is_on_gpu() ? 47 << 10 : 0); /* the fake driver's kernels have none of their own */
+  }
   if (w.allocated && !workspace_is_kept(&w)) snprintf(what, sizeof what, "something beside the workspace was written");
   device_free(w.allocated);
   if (*what) reduction_report(c, what);
@@ -89,6 +97,20 @@ static void draw_case(law_op op, ref_dtype d, int64_t most, int64_t long_row, rn
   if (c.form != IN_PLACE) operand_free(&c.out);
 }
 
+/* Rows that a device has in a way of their own: many of a few elements, or some of more than registers hold. */
+static void draw_rows(law_op op, ref_dtype d, int is_short, rng *r) {
+  reduction c = {.op = op, .values = "any", .form = CALLED, .axes = 2};
+  int64_t shape[2] = {8192 + (int64_t)rng_below(r, 300), 1 + (int64_t)rng_below(r, is_on_gpu() ? 64 : 9)}, out_shape[QUERN_MAX_NDIM];
+  if (!is_short) shape[0] = 1 + (int64_t)rng_below(r, 2), shape[1] = 4097 + (int64_t)rng_below(r, (48 << 10) / 4 - 4096);
+  row_layout(&c.in, d, 2, shape, 0, r);
+  row_fill(&c.in, r);
+  row_layout(&c.out, law_result(op, d), output_shape(&c, out_shape), out_shape, 1, r);
+  operand_fill(&c.out, r);
+  run_case(&c, r);
+  operand_free(&c.in);
+  operand_free(&c.out);
+}
+
 /* Whether a part of the cases has this op and dtype. */
 static int is_chosen(law_op op, ref_dtype d, int64_t number) {
   if (is_on_gpu()) return number % n_shards == shard;
@@ -109,6 +131,8 @@ int main(void) {
       rng r;
       if (!row_takes((law_op)op, (ref_dtype)d) || !is_chosen((law_op)op, (ref_dtype)d, number++)) continue;
       rng_seed(&r, 79600 + 100 * (uint64_t)op + (uint64_t)d);
+      const int has_rows = is_on_gpu() || (d == REF_F32 && test_part(3) >= 0 && op % 3 == test_part(3)) || test_part(3) < 0;
+      for (int i = 0; i < (has_rows ? is_on_gpu() ? 20 : 2 : 0); i++) draw_rows((law_op)op, (ref_dtype)d, i % 2, &r);
       const int n_long = is_on_gpu() ? 20 : d == REF_F32 ? 2 : 1;
       for (int i = 0; i < n_long; i++) draw_case((law_op)op, (ref_dtype)d, 9500, is_on_gpu() && i % 2 ? 3000000 : 40000 + 997 * i, &r);
       for (int i = 0; i < (is_on_gpu() ? 300 : 24); i++)
@@ -117,6 +141,7 @@ int main(void) {
     group_end();
   }
   ok(n_cut > 0, "workspaces helped %" PRId64 " calls", n_cut);
+  ok(n_kept > 0 && n_short > 0, "%" PRId64 " calls kept rows in shared memory, %" PRId64 " had a row a thread", n_kept, n_short);
   release_contexts();
   return done_testing();
 }

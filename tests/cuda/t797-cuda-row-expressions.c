@@ -2,7 +2,7 @@
  * tags: long
  *
  * t797-cuda-row-expressions: expressions with reductions in them on CUDA tensors, over any axes, with outputs of rows and of elements,
- * called or planned, with and without a workspace: one kernel each, and the bytes that the interpreter gives on the CPU, those around the
+ * called or planned, with and without a workspace, and ops of a spec at run time: one kernel each, and the bytes that the interpreter gives on the CPU, those around the
  * outputs included; what is refused. Without a GPU, by the fake driver, a third of them each day; with QUERN_TEST_GPU=1 all, and large
  * ones. QUERN_TEST_SHARD=k/n takes each n-th expression. */
 #include "cuda/on_device.h"
@@ -105,7 +105,7 @@ static void compare_on_device(subject *s, quern_op *on_cpu, quern_op *on_gpu, qu
   if (*what) report(s, what);
 }
 
-/* long_row: not 0: the elements of one, of a few rows. */
+/* long_row: not 0: the elements of one, of a few rows; below 0: of many rows. */
 static void draw_case(quern_ctx *cpu, quern_ctx *gpu, const char *form, ref_dtype d, int64_t most, int64_t long_row, rng *r) {
   static subject s;
   quern_scalar p = real(0.75);
@@ -120,6 +120,7 @@ static void draw_case(quern_ctx *cpu, quern_ctx *gpu, const char *form, ref_dtyp
     s.shape[0] = 1 + (int64_t)rng_below(r, 3), s.shape[1] = long_row;
     s.axes = 2;
   }
+  if (long_row < 0) s.shape[0] = 8192 + (int64_t)rng_below(r, 99), s.shape[1] = -long_row;
   write_text(&s, form);
   quern_op *on_cpu = op_from(cpu, s.text), *on_gpu = op_from(gpu, s.text);
   const quern_op_info *info = quern_op_describe(on_cpu);
@@ -157,6 +158,79 @@ static void draw_case(quern_ctx *cpu, quern_ctx *gpu, const char *form, ref_dtyp
   quern_op_release(on_cpu), quern_op_release(on_gpu);
 }
 
+/* Ops of a spec that is loaded at run time, by themselves: with a combine, a state of two parts, a parameter and two outputs of their own. */
+static const char spec[] =
+    "reduction \"acme.hypot_sum\" { doc = \"The length.\", dtypes = floating, lift = \"x * x\", combine = \"a + b\",\n"
+    "  finish = \"sqrt(a)\", empty = 0 }\n"
+    "reduction \"acme.odd\" { doc = \"A combination.\", dtypes = floating, lift = \"x / 4\", combine = \"a + b - a * b\", empty = 0 }\n"
+    "reduction \"acme.place\" { doc = \"The place of the largest.\", dtypes = floating, state = \"T v, i64 i\", result = \"i64\", empty = false,\n"
+    "  lift = \"v = x; i = index;\", finish = \"a.i\", combine = \"bool take = b.v > a.v || b.v == a.v && b.i < a.i; "
+    "v = take ? b.v : a.v; i = take ? b.i : a.i;\" }\n"
+    "row \"acme.center\" { doc = \"x less its mean.\", dtypes = floating, params = { by = 1 }, body = \"x - mean(x) * by\" }\n"
+    "row \"acme.ends\" { doc = \"The ends.\", dtypes = floating, outputs = \"low, spread\", empty = \"identity\",\n"
+    "  body = \"low = min(x); spread = max(x) - min(x);\" }\n";
+
+static void draw_spec_case(quern_op *op, ref_dtype d, rng *r) {
+  const quern_op_info *info = quern_op_describe(op);
+  operand x = {0}, y[MOST_OUT] = {0};
+  mirror on_x, on_y[MOST_OUT];
+  int64_t shape[QUERN_MAX_NDIM];
+  int ndim;
+  named_params p;
+  quern_shape measured[MOST_OUT];
+  DLTensor *in = &x.t, *there_in = &on_x.t, *out[MOST_OUT], *there_out[MOST_OUT];
+  char what[700] = "";
+  row_shape(r, 9500, shape, &ndim);
+  params_begin(&p);
+  params_set(&p, info, "axes", whole(row_axes(r, 150, ndim, shape)));
+  row_layout(&x, d, ndim, shape, 0, r);
+  row_fill(&x, r);
+  mirror_make(&on_x, &x, 0);
+  for (int k = 0; k < info->n_out; k++) measured[k].size = sizeof measured[k];
+  const quern_status can = quern_op_measure(op, 1, &in, info->n_out, measured, &p.call);
+  if (can) { /* of no elements */
+    group_count(1);
+    if (quern_op_measure(op, 1, &there_in, info->n_out, measured, &p.call) != can) group_fail("measured there alone");
+  }
+  for (int k = 0; k < info->n_out && !can; k++) {
+    row_layout(&y[k], ref_dtype_of(measured[k].dtype), measured[k].ndim, measured[k].shape, 1, r);
+    operand_fill(&y[k], r);
+    mirror_make(&on_y[k], &y[k], 0);
+    out[k] = &y[k].t, there_out[k] = &on_y[k].t;
+  }
+  const quern_status wanted = can ? can : quern_op_call(op, 1, &in, info->n_out, out, &p.call);
+  group_count(!can);
+  if (!can && quern_op_call(op, 1, &there_in, info->n_out, there_out, &p.call) != wanted)
+    snprintf(what, sizeof what, "%s on the CPU: %s", status_name(wanted), quern_last_error());
+  for (int k = 0; k < info->n_out && !can; k++) {
+    if (!*what && !mirror_same(&on_y[k], what, sizeof what) && !*what) snprintf(what, sizeof what, "output %d: other bytes", k);
+    mirror_free(&on_y[k]);
+  }
+  char text[1500];
+  text_operand(text, sizeof text, "in", &x);
+  if (*what) group_fail("%s; seed 0x%" PRIx64 "\n%s", what, test_seed(), text);
+  mirror_free(&on_x);
+  operand_free(&x);
+  for (int k = 0; k < info->n_out && !can; k++) operand_free(&y[k]);
+}
+
+static void test_spec(void) {
+  static const char *const names[] = {"acme.hypot_sum", "acme.odd", "acme.place", "acme.center", "acme.ends"};
+  quern_ctx *ctx = ctx_with((quern_options){.jit = QUERN_JIT_SYNC, .threads = 1});
+  if (quern_spec_load_text(ctx, "acme.lua", spec, sizeof spec - 1)) bail("%s", quern_last_error());
+  for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+    quern_op *op;
+    rng r;
+    if (quern_op_find(ctx, names[i], &op)) bail("%s", quern_last_error());
+    rng_seed(&r, 79790 + (uint64_t)i);
+    group_begin("%s, of a spec, on CUDA tensors: the bytes of the CPU", names[i]);
+    for (int k = 0; k < (is_on_gpu() ? 60 : 12); k++) draw_spec_case(op, k % 4 ? REF_F32 : REF_F16, &r);
+    group_end();
+    quern_op_release(op);
+  }
+  quern_ctx_release(ctx);
+}
+
 int main(void) {
   const char *text = getenv("QUERN_TEST_SHARD");
   int shard = 0, n_shards = 1;
@@ -176,9 +250,12 @@ int main(void) {
       const int64_t large = is_on_gpu() ? 3000000 : 9500;
       draw_case(cpu, gpu, texts[i], d, k % 10 == 9 ? large : 9500, 0, &r);
       if (k % 10 == 1) draw_case(cpu, gpu, texts[i], d, 9500, is_on_gpu() ? 1000000 + k : 40000 + 997 * k, &r);
+      if (k % 10 == 2) draw_case(cpu, gpu, texts[i], d, 9500, 4097 + (int64_t)rng_below(&r, 8000), &r);
+      if (k % 10 == 3) draw_case(cpu, gpu, texts[i], d, 9500, -1 - (int64_t)rng_below(&r, is_on_gpu() ? 64 : 9), &r);
     }
     group_end();
   }
+  if (shard == 0) test_spec();
   ok(n_cut > 0 || shard > 0, "workspaces helped %" PRId64 " calls", n_cut);
   quern_ctx_release(cpu), quern_ctx_release(gpu);
   return done_testing();

@@ -1,44 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tags: long
  *
- * t798-cuda-scans: every op that scans on CUDA tensors, along any axis, from either end, shifted or not, called or planned, in place, with
- * and without a workspace, beside which nothing is written: the bytes that the CPU gives, those around the outputs included, and the
+ * t798-cuda-scans: every op that scans on CUDA tensors, also those that find places, and one of a spec at run time, along any axis, from either end, shifted or not, called
+ * or planned, in place, with and without a workspace, beside which nothing is written: the bytes that the CPU gives, those around the outputs included, and the
  * same refusals. Without a GPU, by the fake driver, f32 and one dtype of each op, another each day; with QUERN_TEST_GPU=1 all, and large
  * ones. QUERN_TEST_SHARD=k/n takes each n-th op and dtype. */
 #include "cuda/on_device.h"
 #include "cuda/row_cases.h"
 
-static const char *const names[] = {"cumulative_sum", "cumulative_prod", "logcumsumexp", "cumulative_max", "cumulative_min"};
+static const char *const names[] = {"cumulative_sum", "cumulative_prod", "logcumsumexp", "cumulative_max", "cumulative_min", "cummax", "cummin"};
 
 static int64_t n_cut; /* calls that a workspace helped */
 
 typedef struct scan_case {
   quern_op *op;
-  operand in, out;
-  mirror on_in, on_out;
+  operand in, out, places; /* places: of an op that finds */
+  mirror on_in, on_out, on_places;
   int64_t axis;
-  int include_initial, exclusive, reverse, is_in_place;
+  int n_out, include_initial, exclusive, reverse, is_in_place;
 } scan_case;
 
 static quern_status call_there(scan_case *c, const quern_call *call, int is_planned) {
-  DLTensor *in = &c->on_in.t, *out = c->is_in_place ? in : &c->on_out.t;
-  if (!is_planned) return quern_op_call(c->op, 1, &in, 1, &out, call);
+  DLTensor *in = &c->on_in.t, *out[2] = {c->is_in_place ? in : &c->on_out.t, &c->on_places.t};
+  if (!is_planned) return quern_op_call(c->op, 1, &in, c->n_out, out, call);
   quern_plan *plan = NULL;
-  void *x = (char *)in->data + in->byte_offset, *y = (char *)out->data + out->byte_offset;
-  quern_status status = quern_op_prepare(c->op, 1, &in, 1, &out, call, &plan);
-  if (!status) status = quern_plan_run(plan, &x, &y, call);
+  void *x = (char *)in->data + in->byte_offset, *y[2] = {NULL, NULL};
+  for (int k = 0; k < c->n_out; k++) y[k] = (char *)out[k]->data + out[k]->byte_offset;
+  quern_status status = quern_op_prepare(c->op, 1, &in, c->n_out, out, call, &plan);
+  if (!status) status = quern_plan_run(plan, &x, y, call);
   quern_plan_release(plan);
   return status;
 }
 
 static void report(const scan_case *c, const char *what) {
-  char text[4000];
+  char text[5000];
   const quern_op_info *info = quern_op_describe(c->op);
   int n = snprintf(text, sizeof text, "%s, axis %" PRId64 "%s%s%s%s: %s; seed 0x%" PRIx64 "\n", info->name, c->axis,
                    c->include_initial ? ", include_initial" : "", c->exclusive ? ", exclusive" : "", c->reverse ? ", reverse" : "",
                    c->is_in_place ? ", in place" : "", what, test_seed());
   n += text_operand(text + n, 1500, "in", &c->in);
-  if (!c->is_in_place) text_operand(text + n, 1500, "out", &c->out);
+  if (!c->is_in_place) n += text_operand(text + n, 1200, "out", &c->out);
+  if (c->n_out > 1) text_operand(text + n, 1200, "places", &c->places);
   group_fail("%s", text);
 }
 
@@ -55,12 +57,13 @@ static void run_case(scan_case *c, rng *r) {
     bail("%s has other parameters", info->name);
   mirror_make(&c->on_in, &c->in, 0);
   if (!c->is_in_place) mirror_make(&c->on_out, &c->out, 0);
-  DLTensor *in = &c->in.t, *out = c->is_in_place ? in : &c->out.t;
-  DLTensor *there_in = &c->on_in.t, *there_out = c->is_in_place ? there_in : &c->on_out.t;
-  const quern_status wanted = quern_op_call(c->op, 1, &in, 1, &out, &p.call);
+  if (c->n_out > 1) mirror_make(&c->on_places, &c->places, 0);
+  DLTensor *in = &c->in.t, *out[2] = {c->is_in_place ? in : &c->out.t, &c->places.t};
+  DLTensor *there_in = &c->on_in.t, *there_out[2] = {c->is_in_place ? there_in : &c->on_out.t, &c->on_places.t};
+  const quern_status wanted = quern_op_call(c->op, 1, &in, c->n_out, out, &p.call);
   if (wanted) snprintf(why, sizeof why, "%s", quern_last_error());
   quern_call call = p.call;
-  if (quern_op_workspace(c->op, 1, &there_in, 1, &there_out, &call, &bytes) == 0 && bytes && rng_below(r, 4)) {
+  if (quern_op_workspace(c->op, 1, &there_in, c->n_out, there_out, &call, &bytes) == 0 && bytes && rng_below(r, 4)) {
     const int offset = (int)rng_below(r, 2) * 8;
     w = workspace_make(bytes + (size_t)offset - (rng_below(r, 6) == 0), offset, &call); /* one byte too few: without */
     n_cut++;
@@ -70,11 +73,13 @@ static void run_case(scan_case *c, rng *r) {
     snprintf(what, sizeof what, "%s, %s; on the CPU %s, %s", status_name(got), got ? quern_last_error() : "", status_name(wanted), why);
   else if (!mirror_same(c->is_in_place ? &c->on_in : &c->on_out, what, sizeof what) && !*what)
     snprintf(what, sizeof what, "other bytes");
+  if (!*what && c->n_out > 1 && !mirror_same(&c->on_places, what, sizeof what) && !*what) snprintf(what, sizeof what, "other places");
   if (w.allocated && !workspace_is_kept(&w)) snprintf(what, sizeof what, "something beside the workspace was written");
   device_free(w.allocated);
   if (*what) report(c, what);
   mirror_free(&c->on_in);
   if (!c->is_in_place) mirror_free(&c->on_out);
+  if (c->n_out > 1) mirror_free(&c->on_places);
 }
 
 /* along: not 0: the elements of the axis, of a few rows. */
@@ -96,7 +101,7 @@ static void draw_case(quern_op *op, ref_dtype d, int64_t most, int64_t along, rn
   }
   const uint64_t shift = rng_below(r, 4);
   c.include_initial = shift == 1, c.exclusive = shift == 2;
-  quern_shape measured = {.size = sizeof measured};
+  quern_shape measured[2] = {{.size = sizeof measured[0]}, {.size = sizeof measured[0]}};
   row_layout(&c.in, d, ndim, shape, 0, r);
   row_fill(&c.in, r);
   const quern_op_info *info = quern_op_describe(op);
@@ -105,17 +110,47 @@ static void draw_case(quern_op *op, ref_dtype d, int64_t most, int64_t along, rn
   params_begin(&p);
   params_set(&p, info, "axes", whole((int64_t)1 << c.axis));
   params_set(&p, info, "include_initial", whole(c.include_initial));
-  if (quern_op_measure(op, 1, &in, 1, &measured, &p.call)) bail("%s: %s", info->name, quern_last_error());
-  c.is_in_place = shift == 0 && ref_dtype_of(measured.dtype) == d && rng_below(r, 4) == 0;
+  c.n_out = info->n_out;
+  if (quern_op_measure(op, 1, &in, c.n_out, measured, &p.call)) bail("%s: %s", info->name, quern_last_error());
+  c.is_in_place = shift == 0 && ref_dtype_of(measured[0].dtype) == d && rng_below(r, 4) == 0;
   for (int k = 0; k < ndim && c.is_in_place; k++) c.is_in_place = c.in.t.strides[k] != 0 || shape[k] <= 1;
   if (!c.is_in_place) {
-    const ref_dtype result = ref_dtype_of(measured.dtype);
-    row_layout(&c.out, ref_dtype_kind(result) == REF_KIND_FLOAT && rng_below(r, 6) == 0 ? REF_F64 : result, ndim, measured.shape, 1, r);
+    const ref_dtype result = ref_dtype_of(measured[0].dtype);
+    row_layout(&c.out, ref_dtype_kind(result) == REF_KIND_FLOAT && rng_below(r, 6) == 0 ? REF_F64 : result, ndim, measured[0].shape, 1, r);
     operand_fill(&c.out, r);
+  }
+  if (c.n_out > 1) {
+    row_layout(&c.places, REF_I64, ndim, measured[1].shape, 1, r);
+    operand_fill(&c.places, r);
   }
   run_case(&c, r);
   operand_free(&c.in);
+  if (c.n_out > 1) operand_free(&c.places);
   if (!c.is_in_place) operand_free(&c.out);
+}
+
+/* Draws the cases of an op and a dtype. */
+static void draw_cases(quern_op *op, int number, ref_dtype d) {
+  rng r;
+  rng_seed(&r, 79800 + 100 * (uint64_t)number + (uint64_t)d);
+  for (int k = 0; k < (is_on_gpu() ? 200 : 30); k++) draw_case(op, d, is_on_gpu() && k % 10 == 0 ? 3000000 : 9500, 0, &r);
+  for (int k = 0; k < (is_on_gpu() ? 20 : 3); k++) draw_case(op, d, 9500, is_on_gpu() && k > 4 ? 3000000 : 17000 + k * 60000, &r);
+}
+
+/* A scan of a spec that is loaded at run time. */
+static void test_spec(void) {
+  static const char spec[] = "scan \"acme.length\" { doc = \"The length up to here.\", dtypes = floating,\n"
+                             "  combine = \"sqrt(a * a + b * b)\", initial = 0 }\n";
+  quern_ctx *ctx = ctx_with((quern_options){.jit = QUERN_JIT_SYNC, .threads = 1});
+  quern_op *op;
+  if (quern_spec_load_text(ctx, "length.lua", spec, sizeof spec - 1) || quern_op_find(ctx, "acme.length", &op))
+    bail("%s", quern_last_error());
+  group_begin("a scan of a spec on CUDA tensors: the bytes of the CPU");
+  draw_cases(op, 90, REF_F32);
+  draw_cases(op, 91, REF_F16);
+  group_end();
+  quern_op_release(op);
+  quern_ctx_release(ctx);
 }
 
 int main(void) {
@@ -131,19 +166,16 @@ int main(void) {
     group_begin("%s on CUDA tensors: the bytes of the CPU", names[i]);
     for (int d = 0; d < REF_N_DTYPES; d++) {
       char word[16], list[200];
-      rng r;
       snprintf(word, sizeof word, " %s ", ref_dtype_name((ref_dtype)d));
       snprintf(list, sizeof list, " %s ", dtypes);
       if (!strstr(list, word) || (day >= 0 && d != REF_F32 && (i + d) % REF_N_DTYPES != day)) continue;
       if (is_on_gpu() && number++ % n_shards != shard) continue;
-      rng_seed(&r, 79800 + 100 * (uint64_t)i + (uint64_t)d);
-      for (int k = 0; k < (is_on_gpu() ? 200 : 30); k++)
-        draw_case(op, (ref_dtype)d, is_on_gpu() && k % 10 == 0 ? 3000000 : 9500, 0, &r);
-      for (int k = 0; k < (is_on_gpu() ? 20 : 3); k++) draw_case(op, (ref_dtype)d, 9500, is_on_gpu() && k > 4 ? 3000000 : 17000 + k * 60000, &r);
+      draw_cases(op, i, (ref_dtype)d);
     }
     group_end();
     quern_op_release(op);
   }
+  if (shard == 0) test_spec();
   ok(n_cut > 0 || shard > 0, "workspaces helped %" PRId64 " calls", n_cut);
   return done_testing();
 }

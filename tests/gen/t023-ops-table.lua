@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- t023-ops-table: OPS.md is the table of all ops that dsl/ has: what build.lua list --markdown prints. docs/primitives.md is what
--- list --primitives prints, a row of each primitive.
+-- list --primitives prints, a row of each primitive; python/quern/_facts.py what list --python prints.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. package.path
@@ -45,4 +45,9 @@ tap.is(n_rows, ok and #require "gen.graph.primitives".list, "list --primitives: 
 kept = lines_of(assert(io.open(root .. "/docs/primitives.md")))
 tap.is(table.concat(kept, "\n"), table.concat(printed, "\n"),
        "docs/primitives.md is that table (else: lua5.4 build.lua list --primitives > docs/primitives.md)")
+
+printed, ok = lines_of(assert(io.popen(string.format("cd '%s' && lua5.4 build.lua list --python 2>&1", root))))
+kept = lines_of(assert(io.open(root .. "/python/quern/_facts.py")))
+tap.ok(ok and table.concat(kept, "\n") == table.concat(printed, "\n"),
+       "python/quern/_facts.py has the facts of the specs (else: lua5.4 build.lua list --python > python/quern/_facts.py)")
 tap.done_testing()

@@ -12,6 +12,7 @@ struct q_rows_2_32_1 {
   u64 row_pieces, unit_pieces, span; /* pieces of a row, of all units; elements that a lane's presence counts a unit for */
   u64 piece_divisor[2], unit_divisor[2]; /* of row_pieces, unit_pieces */
   u64 values, nodes, joined_nodes, room, joined_room; /* in the workspace: row values, nodes to read and to write, room for them */
+  u64 kept; /* leaves of a group whose elements stay in shared memory */
   i64 n[32]; /* extents: the joined axes, inner first, the further axes, then what is kept */
   i64 stride[2][32]; /* in bytes */
   u64 divisor[32][2]; /* of n[0], n[1], ... */
@@ -144,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) qc_sum_f32_f32_nd_ss(const 
       if (stage && is_row && part == 0 && lane == 0) *(f32 *)(args.values + ((u64)row * 1 + 0) * 8) = total_0;
       __syncthreads();
     } else if (stage > 1) {
-      if (is_row) total_0 = *(const f32 *)(args.values + ((u64)row * 1 + 0) * 8);
+      if (is_row && step != 1) total_0 = *(const f32 *)(args.values + ((u64)row * 1 + 0) * 8);
     }
     if (is_row && part == 0 && lane == 0 && (!stage || (stage == 1 && step == 2))) {
       const f32 t4 = __fadd_rn(total_0, 0.0f);

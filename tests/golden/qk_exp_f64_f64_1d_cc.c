@@ -1,4 +1,4 @@
-/* exp: exp(x) (dsl/unary.lua:29, dsl/math/exp.lua, templates/c/elementwise_rare.c.in) */
+/* exp: exp(x) (dsl/unary.lua:29, dsl/math/exp.lua, templates/c/elementwise_rare_light.c.in) */
 void Q_NAME(qk_exp_f64_f64_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;
@@ -10,107 +10,136 @@ void Q_NAME(qk_exp_f64_f64_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
     const char *row_x = ptr[0];
     char *row_out = ptr[1];
     const int is_apart = row_x != row_out;
+    int is_light = 0; /* a block of this row had elements that need light blocks: it begins with them, and so do those behind it */
     for (i64 start = 0; start < n0; start += 256) {
       const i64 m = n0 - start < 256 ? n0 - start : 256;
-      i64 most_0 = 0;
       f64 block_0[256];
       f64_u *const to_0 = is_apart ? (f64_u *)row_out + start : block_0;
-      Q_IVDEP
-      for (i64 k = 0; k < m; k++) {
-        const i64 i = start + k;
-        (void)i;
-        const f64 in_x = ((const f64_u *)row_x)[i];
-        const f64 t = q_fma_f64(in_x, 0x1.71547652b82fep+0, 0x1.8p+52);
-        const f64 n_2 = t - 0x1.8p+52;
-        const f64 exp_rest_hi = q_fma_f64(n_2, -0x1.62e42fefa39efp-1, in_x);
-        const f64 r = q_fma_f64(n_2, -0x1.abc9e3b39803fp-56, exp_rest_hi);
-        const f64 z = r * r;
-        const f64 t18 = q_fma_f64(z, 0x1.ad1fd0f731a3fp-26, 0x1.71df55a0f27ebp-19);
-        const f64 o5 = q_fma_f64(z, t18, 0x1.a01a011be3b2fp-13);
-        const f64 t26 = q_fma_f64(z, o5, 0x1.1111111128967p-7);
-        const f64 o = q_fma_f64(z, t26, 0x1.5555555555501p-3);
-        const f64 t13 = q_fma_f64(z, 0x1.289fa4be66be7p-22, 0x1.a019ab152991cp-16);
-        const f64 e4 = q_fma_f64(z, t13, 0x1.6c16c17cca2b3p-10);
-        const f64 t22 = q_fma_f64(z, e4, 0x1.55555555531f3p-5);
-        const f64 e = q_fma_f64(z, t22, 0.5);
-        const f64 exp_tail = q_fma_f64(r, o, e);
-        const f64 t31 = q_fma_f64(r, exp_tail, 1.0);
-        const f64 t32 = q_fma_f64(r, t31, 1.0);
-        const u64 t33 = (u64)q_raw_f64(t32);
-        const u64 t34 = (u64)q_raw_f64(t);
-        const u64 t36 = q_shlc_u64(t34, 0x34ULL);
-        const u64 t37 = q_add_u64(t33, t36);
-        const f64 y = q_from_f64((u64)t37);
-        const f64 t39 = q_abs_f64(in_x);
-        most_0 = q_most_i64(most_0, (i64)q_raw_f64(t39), 4649438849678704639LL);
-        to_0[k] = y;
-      }
-      if (q_is_past_i64(most_0, 4649438849678704639LL)) {
+      if (!is_light) {
+        i64 most_0 = 0;
         Q_IVDEP
         for (i64 k = 0; k < m; k++) {
           const i64 i = start + k;
           (void)i;
           const f64 in_x = ((const f64_u *)row_x)[i];
-          const f64 t39 = q_abs_f64(in_x);
-          const m64 t41 = Q_MASK(m64, t39 < 708.0);
-          const m64 t42 = ~t41;
-          const m64 t81 = Q_MASK(m64, in_x > 710.0);
-          const m64 t44 = Q_MASK(m64, in_x < -746.0);
-          const f64 t45 = q_sel_f64(t44, -746.0, in_x);
-          const f64 t_2 = q_fma_f64(t45, 0x1.71547652b82fep+0, 0x1.80000000007fep+52);
-          const f64 n_3 = t_2 - 0x1.80000000007fep+52;
-          const f64 rh = q_fma_f64(n_3, -0x1.62e42fefa39efp-1, t45);
-          const f64 s = 1.0 + rh;
-          const f64 t60 = s - 1.0;
-          const f64 t61 = rh - t60;
-          const f64 rl = q_fma_f64(n_3, -0x1.abc9e3b39803fp-56, 0.0);
-          const f64 r_2 = rh + rl;
-          const f64 z_2 = r_2 * r_2;
-          const f64 t65 = q_fma_f64(z_2, 0x1.ad1fd0f731a3fp-26, 0x1.71df55a0f27ebp-19);
-          const f64 o5_2 = q_fma_f64(z_2, t65, 0x1.a01a011be3b2fp-13);
-          const f64 t69 = q_fma_f64(z_2, o5_2, 0x1.1111111128967p-7);
-          const f64 o_2 = q_fma_f64(z_2, t69, 0x1.5555555555501p-3);
-          const f64 t63 = q_fma_f64(z_2, 0x1.289fa4be66be7p-22, 0x1.a019ab152991cp-16);
-          const f64 e4_2 = q_fma_f64(z_2, t63, 0x1.6c16c17cca2b3p-10);
-          const f64 t67 = q_fma_f64(z_2, e4_2, 0x1.55555555531f3p-5);
-          const f64 e_2 = q_fma_f64(z_2, t67, 0.5);
-          const f64 exp_tail_2 = q_fma_f64(r_2, o_2, e_2);
-          const f64 t72 = q_fma_f64(z_2, exp_tail_2, rl);
-          const f64 exp_sum_lo = t61 + t72;
-          const u64 b = (u64)q_raw_f64(t_2);
-          const u64 t52 = q_shlc_u64(b, 0x33ULL);
-          const u64 t54 = (u64)(t52 & 0x7ff0000000000000ULL);
-          const f64 a = q_from_f64((u64)t54);
-          const f64 t74 = s * a;
-          const f64 t75 = q_fma_f64(exp_sum_lo, a, t74);
-          const u64 t76 = q_shlc_u64(b, 0x34ULL);
-          const u64 t77 = q_sub_u64(t76, t54);
-          const f64 exp_scale_b = q_from_f64((u64)t77);
-          const f64 y_2 = t75 * exp_scale_b;
-          const f64 y_rare = q_sel_f64(t81, q_from_f64(0x7ff0000000000000ULL), y_2);
           const f64 t = q_fma_f64(in_x, 0x1.71547652b82fep+0, 0x1.8p+52);
           const f64 n_2 = t - 0x1.8p+52;
           const f64 exp_rest_hi = q_fma_f64(n_2, -0x1.62e42fefa39efp-1, in_x);
           const f64 r = q_fma_f64(n_2, -0x1.abc9e3b39803fp-56, exp_rest_hi);
           const f64 z = r * r;
-          const f64 t18 = q_fma_f64(z, 0x1.ad1fd0f731a3fp-26, 0x1.71df55a0f27ebp-19);
-          const f64 o5 = q_fma_f64(z, t18, 0x1.a01a011be3b2fp-13);
-          const f64 t26 = q_fma_f64(z, o5, 0x1.1111111128967p-7);
-          const f64 o = q_fma_f64(z, t26, 0x1.5555555555501p-3);
-          const f64 t13 = q_fma_f64(z, 0x1.289fa4be66be7p-22, 0x1.a019ab152991cp-16);
-          const f64 e4 = q_fma_f64(z, t13, 0x1.6c16c17cca2b3p-10);
-          const f64 t22 = q_fma_f64(z, e4, 0x1.55555555531f3p-5);
-          const f64 e = q_fma_f64(z, t22, 0.5);
+          const f64 t27 = q_fma_f64(z, 0x1.ad1fd0f731a3fp-26, 0x1.71df55a0f27ebp-19);
+          const f64 o5 = q_fma_f64(z, t27, 0x1.a01a011be3b2fp-13);
+          const f64 t35 = q_fma_f64(z, o5, 0x1.1111111128967p-7);
+          const f64 o = q_fma_f64(z, t35, 0x1.5555555555501p-3);
+          const f64 t22 = q_fma_f64(z, 0x1.289fa4be66be7p-22, 0x1.a019ab152991cp-16);
+          const f64 e4 = q_fma_f64(z, t22, 0x1.6c16c17cca2b3p-10);
+          const f64 t31 = q_fma_f64(z, e4, 0x1.55555555531f3p-5);
+          const f64 e = q_fma_f64(z, t31, 0.5);
           const f64 exp_tail = q_fma_f64(r, o, e);
-          const f64 t31 = q_fma_f64(r, exp_tail, 1.0);
-          const f64 t32 = q_fma_f64(r, t31, 1.0);
-          const u64 t33 = (u64)q_raw_f64(t32);
-          const u64 t34 = (u64)q_raw_f64(t);
-          const u64 t36 = q_shlc_u64(t34, 0x34ULL);
-          const u64 t37 = q_add_u64(t33, t36);
-          const f64 y = q_from_f64((u64)t37);
-          const f64 y_3 = q_sel_f64(t42, y_rare, y);
-          to_0[k] = q_canon_f64(y_3);
+          const f64 t40 = q_fma_f64(r, exp_tail, 1.0);
+          const f64 t41 = q_fma_f64(r, t40, 1.0);
+          const u64 t42 = (u64)q_raw_f64(t41);
+          const u64 t43 = (u64)q_raw_f64(t);
+          const u64 t45 = q_shlc_u64(t43, 0x34ULL);
+          const u64 t46 = q_add_u64(t42, t45);
+          const f64 y = q_from_f64((u64)t46);
+          const f64 t2 = q_abs_f64(in_x);
+          most_0 = q_most_i64(most_0, (i64)q_raw_f64(t2), 4649438849678704639LL);
+          to_0[k] = y;
+        }
+        is_light = q_is_past_i64(most_0, 4649438849678704639LL);
+      }
+      if (is_light) {
+        i64 most_0 = 0;
+        Q_IVDEP
+        for (i64 k = 0; k < m; k++) {
+          const i64 i = start + k;
+          (void)i;
+          const f64 in_x = ((const f64_u *)row_x)[i];
+          const f64 t2 = q_abs_f64(in_x);
+          const m64 t4 = Q_MASK(m64, t2 < 708.0);
+          const m64 t5 = ~t4;
+          const m64 t7 = Q_MASK(m64, in_x < -746.0);
+          const f64 z_rare = q_sel_f64(t7, 0.0, in_x);
+          const f64 z_2 = q_sel_f64(t5, z_rare, in_x);
+          const f64 t = q_fma_f64(z_2, 0x1.71547652b82fep+0, 0x1.8p+52);
+          const f64 n_2 = t - 0x1.8p+52;
+          const f64 exp_rest_hi = q_fma_f64(n_2, -0x1.62e42fefa39efp-1, z_2);
+          const f64 r = q_fma_f64(n_2, -0x1.abc9e3b39803fp-56, exp_rest_hi);
+          const f64 z = r * r;
+          const f64 t27 = q_fma_f64(z, 0x1.ad1fd0f731a3fp-26, 0x1.71df55a0f27ebp-19);
+          const f64 o5 = q_fma_f64(z, t27, 0x1.a01a011be3b2fp-13);
+          const f64 t35 = q_fma_f64(z, o5, 0x1.1111111128967p-7);
+          const f64 o = q_fma_f64(z, t35, 0x1.5555555555501p-3);
+          const f64 t22 = q_fma_f64(z, 0x1.289fa4be66be7p-22, 0x1.a019ab152991cp-16);
+          const f64 e4 = q_fma_f64(z, t22, 0x1.6c16c17cca2b3p-10);
+          const f64 t31 = q_fma_f64(z, e4, 0x1.55555555531f3p-5);
+          const f64 e = q_fma_f64(z, t31, 0.5);
+          const f64 exp_tail = q_fma_f64(r, o, e);
+          const f64 t40 = q_fma_f64(r, exp_tail, 1.0);
+          const f64 t41 = q_fma_f64(r, t40, 1.0);
+          const u64 t42 = (u64)q_raw_f64(t41);
+          const u64 t43 = (u64)q_raw_f64(t);
+          const u64 t45 = q_shlc_u64(t43, 0x34ULL);
+          const u64 t46 = q_add_u64(t42, t45);
+          const f64 y = q_from_f64((u64)t46);
+          const f64 y_rare_2 = q_sel_f64(t7, 0.0, y);
+          const f64 y_3 = q_sel_f64(t5, y_rare_2, y);
+          const f64 t50 = q_abs_f64(z_2);
+          most_0 = q_most_i64(most_0, (i64)q_raw_f64(t50), 4649438849678704639LL);
+          to_0[k] = y_3;
+        }
+        if (q_is_past_i64(most_0, 4649438849678704639LL)) {
+          Q_IVDEP
+          for (i64 k = 0; k < m; k++) {
+            const i64 i = start + k;
+            (void)i;
+            const f64 in_x = ((const f64_u *)row_x)[i];
+            const f64 t2 = q_abs_f64(in_x);
+            const m64 t4 = Q_MASK(m64, t2 < 708.0);
+            const m64 t5 = ~t4;
+            const m64 t7 = Q_MASK(m64, in_x < -746.0);
+            const f64 z_rare = q_sel_f64(t7, 0.0, in_x);
+            const f64 z_2 = q_sel_f64(t5, z_rare, in_x);
+            const f64 t50 = q_abs_f64(z_2);
+            const m64 t51 = Q_MASK(m64, t50 < 708.0);
+            const m64 t52 = ~t51;
+            const m64 t88 = Q_MASK(m64, in_x > 710.0);
+            const f64 t53 = q_sel_f64(t7, -746.0, in_x);
+            const f64 t_2 = q_fma_f64(t53, 0x1.71547652b82fep+0, 0x1.80000000007fep+52);
+            const f64 n_3 = t_2 - 0x1.80000000007fep+52;
+            const f64 rh = q_fma_f64(n_3, -0x1.62e42fefa39efp-1, t53);
+            const f64 s = 1.0 + rh;
+            const f64 t67 = s - 1.0;
+            const f64 t68 = rh - t67;
+            const f64 rl = q_fma_f64(n_3, -0x1.abc9e3b39803fp-56, 0.0);
+            const f64 r_2 = rh + rl;
+            const f64 z_3 = r_2 * r_2;
+            const f64 t72 = q_fma_f64(z_3, 0x1.ad1fd0f731a3fp-26, 0x1.71df55a0f27ebp-19);
+            const f64 o5_2 = q_fma_f64(z_3, t72, 0x1.a01a011be3b2fp-13);
+            const f64 t76 = q_fma_f64(z_3, o5_2, 0x1.1111111128967p-7);
+            const f64 o_2 = q_fma_f64(z_3, t76, 0x1.5555555555501p-3);
+            const f64 t70 = q_fma_f64(z_3, 0x1.289fa4be66be7p-22, 0x1.a019ab152991cp-16);
+            const f64 e4_2 = q_fma_f64(z_3, t70, 0x1.6c16c17cca2b3p-10);
+            const f64 t74 = q_fma_f64(z_3, e4_2, 0x1.55555555531f3p-5);
+            const f64 e_2 = q_fma_f64(z_3, t74, 0.5);
+            const f64 exp_tail_2 = q_fma_f64(r_2, o_2, e_2);
+            const f64 t79 = q_fma_f64(z_3, exp_tail_2, rl);
+            const f64 exp_sum_lo = t68 + t79;
+            const u64 b = (u64)q_raw_f64(t_2);
+            const u64 t59 = q_shlc_u64(b, 0x33ULL);
+            const u64 t61 = (u64)(t59 & 0x7ff0000000000000ULL);
+            const f64 a = q_from_f64((u64)t61);
+            const f64 t81 = s * a;
+            const f64 t82 = q_fma_f64(exp_sum_lo, a, t81);
+            const u64 t83 = q_shlc_u64(b, 0x34ULL);
+            const u64 t84 = q_sub_u64(t83, t61);
+            const f64 exp_scale_b = q_from_f64((u64)t84);
+            const f64 y_2 = t82 * exp_scale_b;
+            const f64 y_rare = q_sel_f64(t88, q_from_f64(0x7ff0000000000000ULL), y_2);
+            const f64 y_4 = q_sel_f64(t52, y_rare, to_0[k]);
+            to_0[k] = q_canon_f64(y_4);
+          }
         }
       }
       if (is_apart) continue;

@@ -2,7 +2,7 @@
  * tags: threads-full
  *
  * t244-row-ops: ops that reduce and have several inputs, outputs or parameters: bit for bit what expressions of simpler ones give, over any
- * layout; class indices against plain loops; what is refused; the same bits on one thread and on several. */
+ * layout; class indices against plain loops; what is refused; the same bits on one thread and on several; masked logits. */
 #include "expressions.h"
 
 #define NO_VALUE -12345.0
@@ -314,6 +314,50 @@ static void test_threads(rng *r) {
   for (int k = 0; k < 2; k++) quern_ctx_release(ctx[k]);
 }
 
+static void call_softmax(quern_op *op, DLTensor *in, DLTensor *out) {
+  const quern_scalar axes = scalar_i(2);
+  const quern_call call = {.size = sizeof call, .params = &axes, .n_params = 1};
+  if (quern_op_call(op, 1, &in, 1, &out, &call)) bail("%s", quern_last_error());
+}
+
+/* Masked logits: behind a mask, whose exp is 0 or too small for the sum, the elements of a row are what they are without what is masked;
+ * wherever the row has blocks with and without masked elements, and elements whose exp is subnormal among them; in place, too. */
+static void test_masked(quern_ctx *ctx, ref_dtype d, rng *r) {
+  static const double masks[] = {-INFINITY, -1e9, -1e30};
+  const int is_f32 = d == REF_F32, size = is_f32 ? 4 : 8;
+  quern_op *op = op_named(ctx, "softmax");
+  group_begin("%s: softmax of masked rows", is_f32 ? "f32" : "f64");
+  for (int round = 0; round < 200; round++) {
+    const int64_t n = 1 + rng_below(r, round % 2 ? 2000 : 300), kept = 1 + rng_below(r, (uint64_t)n), shape[2] = {1, n}, part[2] = {1, kept};
+    const double mask = masks[round % 3], low = is_f32 ? -90 : -730;
+    const int64_t odd = round % 4 == 3 && kept < n ? kept + (int64_t)rng_below(r, (uint64_t)(n - kept)) : -1;
+    operand x, out, alone, of_alone;
+    operand_make(&x, d, 2, shape, NULL, r);
+    operand_make(&out, d, 2, shape, NULL, r);
+    operand_make(&alone, d, 2, part, NULL, r);
+    operand_make(&of_alone, d, 2, part, NULL, r);
+    for (int64_t k = 0; k < n; k++) {
+      const double v = k == odd ? low : k < kept ? rng_unit(r) : mask;
+      if (is_f32) ((float *)x.t.data)[k] = (float)v;
+      else ((double *)x.t.data)[k] = v;
+    }
+    memcpy(alone.t.data, x.t.data, (size_t)(kept * size));
+    call_softmax(op, &x.t, round % 5 == 4 ? &x.t : &out.t);
+    call_softmax(op, &alone.t, &of_alone.t);
+    const char *all = round % 5 == 4 ? x.t.data : out.t.data;
+    int64_t wrong = 0;
+    for (int64_t k = kept; k < n; k++) {
+      const double v = is_f32 ? ((const float *)(const void *)all)[k] : ((const double *)(const void *)all)[k];
+      wrong += k == odd ? !(v > 0 && v < 1e-30) : v != 0 || signbit(v);
+    }
+    group_count(1);
+    if (wrong || memcmp(all, of_alone.t.data, (size_t)(kept * size))) group_fail("%" PRId64 " of %" PRId64 ", masked by %g", kept, n, mask);
+    operand_free(&x), operand_free(&out), operand_free(&alone), operand_free(&of_alone);
+  }
+  quern_op_release(op);
+  group_end();
+}
+
 int main(void) {
   rng r;
   setenv("QUERN_CACHE_DIR", "none", 1);
@@ -328,6 +372,8 @@ int main(void) {
   test_classes(ctx, REF_F64, &r);
   test_refused(ctx, &r);
   test_threads(&r);
+  test_masked(ctx, REF_F32, &r);
+  test_masked(ctx, REF_F64, &r);
   quern_ctx_release(ctx);
   return done_testing();
 }

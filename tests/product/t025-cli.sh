@@ -26,12 +26,29 @@ json() { python3 -m json.tool "$1" >/dev/null 2>said; ok $? "$2 is JSON"; }
 # ---- exit codes
 run 0 'help' --help
 run 0 'help of a command' generate --help
+grep -q -- '--kernels-only  *no runtime' said && ! grep -q -- '--library' said; ok $? '  tells its options, not that of the build'
+cp said kept.help
+run 0 '  by the command help' help generate
+cmp -s said kept.help; ok $? '  which is the same'
+run 0 '  with the command' help
+for command in generate freeze check list show new help; do
+  run 0 "help $command" help $command
+  grep -q "^lua5.4 build.lua $command" said; ok $? '  begins with its usage'
+  grep -q "^lua5.4 build.lua $command" kept.help || { lua5.4 "$source/build.lua" help | grep -q "^lua5.4 build.lua $command"; ok $? '  and is among all'; }
+done
+run 2 'help of two commands' help list show
+run 2 'help of what is no command' help lst
+says "unknown command 'lst', did you mean 'list'?"
 run 2 'no command'
 says 'usage: lua5.4 build.lua COMMAND'
 run 2 'an unknown command' frobnicate
 says "unknown command 'frobnicate'"
 run 2 'an unknown option' generate --out o --frobnicate
 says 'unknown option --frobnicate'
+says 'usage: lua5.4 build.lua generate [--out DIR]'
+run 2 'an option with a letter too many' generate --out o --prefixx acme
+says 'unknown option --prefixx, did you mean --prefix?'
+run 2 'an unknown time to show progress' check --measure --progress sometimes x.lua
 run 2 'an option of another command' list --out o
 run 2 'an option without its value' generate --out
 says '--out wants a value'

@@ -15,7 +15,7 @@ export TMPDIR
 # measure STATUS NAME: measures spec.lua, whose text is standard input. What does not hold is compiled quickly.
 measure() {
   cat >spec.lua
-  if [ "$1" = 0 ]; then lua5.4 "$source/build.lua" check --measure spec.lua
+  if [ "$1" = 0 ]; then lua5.4 "$source/build.lua" check --measure --progress always spec.lua
   else CC="sh '$source/tests/support/unoptimised.sh' cc" lua5.4 "$source/build.lua" check --measure spec.lua
   fi >said 2>&1
   got=$?
@@ -66,6 +66,7 @@ for dtype in f16 bf16 f32 f64; do
   says "^acme.softsign $dtype: ok: declared [0-9.]+, worst [01]\.[0-9]+ ULP: .*special cases 18 of 18"
 done
 says '^acme.more f32: ok: .*special cases 324 of 324'
+says '^measuring acme.more f32, \[#*\.*\] [0-9]+ of [0-9]+$'
 says '^acme.either f64: ok: .*; 205832 points, 0 beyond'
 says '^acme.bits: f32 is not measured: it looks at bits'
 # numbers are what they stand for: pi / 4, and a tenth

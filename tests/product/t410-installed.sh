@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# t410-installed.sh: what is installed works by itself: every subcommand of build.lua, from an installed prefix that was moved
-# elsewhere, without the source tree. What it writes is what the source tree's generator writes. No run path of what is built or
-# installed has an entry that is empty or relative: libraries of the working directory would be loaded.
+# t410-installed.sh: what is installed works by itself: every subcommand of build.lua, and quern-gen, completions and man pages, from an
+# installed prefix that was moved elsewhere, without the source tree. What it writes is what the source tree's generator writes. No run
+# path of what is built or installed has an entry that is empty or relative: libraries of the working directory would be loaded.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -86,6 +86,27 @@ try 'new' ours new acme.thing
 [ -s acme_thing.lua ]; ok $? '  writes a spec'
 try '  that passes check' ours check acme_thing.lua
 commands=$(sed -n 's/^function commands\.\([a-z]*\)().*/\1/p' "$source/build.lua" | sort | tr '\n' ' ')
-[ "$commands" = 'check freeze generate list new show ' ]; ok $? 'these are all commands'
+[ "$commands" = 'check freeze generate help list new show ' ]; ok $? 'these are all commands'
+
+# ---- the programs by their names, with what shells and man know of them
+if [ -x moved/bin/quern ]; then
+  try 'quern-gen' moved/bin/quern-gen list
+  ours list >one.txt; cmp one.txt said; ok $? '  is the generator'
+  ln -s "$work/moved/bin/quern-gen" linked
+  try '  by a link' ./linked help generate
+  grep -q '^quern-gen generate' said; ok $? '  says its own name'
+  try 'quern' moved/bin/quern version
+  for name in quern quern-gen; do
+    for file in man/man1/$name.1 bash-completion/completions/$name zsh/site-functions/_$name fish/vendor_completions.d/$name.fish; do
+      [ -s moved/share/$file ]; ok $? "share/$file is installed"
+    done
+    if command -v bash >/dev/null; then
+      bash -c '. "$1"; complete -p "$2"' bash moved/share/bash-completion/completions/$name $name >said 2>why
+      ok $? "  bash has completions of $name"
+    fi
+  done
+else
+  skip 'the programs' 'the build has no program quern'
+fi
 
 done_testing

@@ -97,6 +97,23 @@ prints '^quern cache'
 silent
 quern 0 'help of a command' run --help
 prints '^quern run EXPRESSION'
+cp said run.help
+quern 0 'help by the command help' help run
+cmp -s said run.help; ok $? '  which is the same'
+quern 0 'help without a name' help
+prints '^Exit status: 0: done. 1: '
+quern 0 'version' version
+prints '^quern [0-9]+\.[0-9]+\.[0-9]+$'
+for command in run ops show info cache help version; do
+  "$program" help $command | grep -o '^  --[a-z]*' | tr -d ' ' >options
+  "$program" $command --help >said 2>why && grep -q "^quern $command" said; ok $? "$command --help"
+  [ -z "$(sed 's/^/x/' options | while read -r o; do o=${o#x}; "$program" $command "$o=?" 2>&1 | grep -F "unknown option $o"; done)" ]
+  ok $? '  names no option that is not known'
+done
+quern 2 'help of what is no command' help rum
+says "unknown command 'rum', did you mean run?"
+quern 2 'a command cut short' ver
+says 'did you mean version?'
 quern 2 'no command'
 says 'a command is wanted'
 says 'usage: quern'
@@ -108,6 +125,9 @@ says 'an expression is wanted'
 says 'usage: quern run'
 quern 2 'an unknown option' run 'y = x' x=x.npy y=y.npy --fast
 says 'unknown option --fast'
+quern 2 'an option with a letter too few' run 'y = x' x=x.npy y=y.npy --treads 3
+says 'unknown option --treads, did you mean --threads?'
+quern 2 'an unknown time to show progress' run 'y = x' x=x.npy y=y.npy --progress sometimes
 quern 2 'an option cut short' run 'y = x' x=x.npy y=y.npy --rep 3
 quern 2 'an option without its value' run 'y = x' x=x.npy y=y.npy --repeat
 says '--repeat wants a value'
@@ -146,6 +166,7 @@ prints '^param slope: 0\.01$'
 quern 1 'ops of an unknown one' ops gelo
 says 'quern: there is no op gelo; the nearest name is gelu'
 quern 0 'ops --json' ops --json
+cp said ops.json
 python3 -c '
 import json
 ops = json.load(open("said"))
@@ -164,6 +185,16 @@ quern 0 'info' info
 for key in version isa threads generator clang cc cuda jit cache; do prints "^$key: ."; done
 silent
 cp said info
+quern 0 'ops with a filter' ops --filter HYPERBOLIC
+prints '^tanh\(x\)'
+! grep -q '^add(' said; ok $? '  not others'
+quern 1 '  that none has' ops --filter 'no such text'
+quern 0 'ops, names alone' ops --names
+[ "$(grep -c . said)" = "$(python3 -c 'import json; print(len(json.load(open("ops.json"))))')" ]; ok $? '  all of them'
+quern 0 'ops' ops
+sed -n '/^backward ops/,$p' said >backward
+grep -q '^gelu_backward(grad, x)' backward && ! grep -q '^gelu(' backward && ! sed '/^backward ops/,$d' said | grep -q '^[a-z0-9_]*_backward'
+ok $? '  lists backward ops apart'
 quern 0 'cache list' cache list
 prints '[0-9]+ entries'
 quern 0 'cache clear' cache clear
@@ -176,6 +207,126 @@ if [ -c /dev/full ]; then
 else
   skip 'output that cannot be printed' 'there is no /dev/full'
 fi
+
+# ---- run: an op by its name
+quern 0 'an op by its name' run gelu x=x.npy y=g.npy
+quern 0 '  as an expression' run 'gelu(x)' x=x.npy out=out.npy
+cmp g.npy out.npy >said 2>&1; ok $? '  gives the same bits'
+quern 0 'an op of two inputs' run divide x=four.npy y=four.npy out=out.npy
+python 'expect("out.npy", "<f4", (4,), [1, 1, 1, 1])'; ok $? '  has them by name'
+quern 0 'an op over axes' run sum x=x.npy axis=-1 out=out.npy
+quern 0 '  as an expression' run 'sum(x, axis=-1)' x=x.npy out=g.npy
+cmp g.npy out.npy >said 2>&1; ok $? '  gives the same bits'
+quern 0 '  that keeps them' run sum x=four.npy axis=0 keepdims=1
+[ "$(cat said)" = '[10]' ]; ok $? '  as its parameter says'
+quern 1 '  an axis too many' run sum x=x.npy axis=2
+says 'axis=2: the input has 2 dimensions'
+quern 1 '  an axis that is none' run sum x=x.npy axis=rows
+quern 0 'a scan' run cumulative_sum x=four.npy axis=0 include_initial=1
+[ "$(cat said)" = '[0, 1, 3, 6, 10]' ]; ok $? '  that cannot be prepared'
+quern 0 'a parameter of an op' run leaky_relu x=four.npy slope=2 out=out.npy
+quern 1 '  that is no number' run leaky_relu x=four.npy slope=x.npy
+says "slope is a parameter, a number: slope=0.5; 'x.npy' is none"
+quern 0 'a parameter as a word' run 'param a; y = x * a' x=four.npy a=2
+[ "$(cat said)" = '[2, 4, 6, 8]' ]; ok $? '  is that of --param'
+quern 1 '  and by --param' run 'param a; y = x * a' x=four.npy a=2 --param a=3
+says 'parameter a is given twice'
+quern 1 'a number for an input' run 'y = x * w' x=four.npy w=2
+says 'w is an input, for which a file is wanted, and there is none called 2'
+quern 0 'an op without inputs' run arange out:i32[4]=out.npy start=3
+python 'expect("out.npy", "<i4", (4,), [3, 4, 5, 6])'; ok $? '  has its output'"'"'s dtype and shape'
+quern 1 '  needs them' run arange out=no.npy
+says "its output's dtype and shape are wanted, as in out:f32[10]=FILE"
+quern 1 'a shape where inputs give it' run gelu x=x.npy out:f32[100,3]=no.npy
+quern 1 'an op with a name too many' run gelu x=x.npy y=no.npy z=no.npy
+says "unknown names: y, z; the op's inputs are x, its outputs out"
+quern 0 'an operand that is called as an op' run 'exp' exp=four.npy
+[ "$(cat said)" = '[1, 2, 3, 4]' ]; ok $? '  is one'
+
+# ---- run: standard input and output
+"$program" run 'y = x * 2' x=- y=- <four.npy 2>why >out.npy
+ok $? 'from standard input to standard output'
+silent
+python 'expect("out.npy", "<f4", (4,), [2, 4, 6, 8])'; ok $? '  is the array'
+cat four.npy | "$program" run gelu x=- 2>why >said; ok $? 'from a pipe'
+"$program" run 'y = x * 2; z = x + 1' x=four.npy y=- --explain 2>why | cat >out.npy
+python 'expect("out.npy", "<f4", (4,), [2, 4, 6, 8])'; ok $? 'what is printed besides goes to standard error'
+"$program" run 'y = x * 2; z = x + 1' x=four.npy y=- 2>why >out.npy
+grep -q '^z: \[2, 3, 4, 5\]$' why || grep -q '^\[2, 3, 4, 5\]$' why; ok $? '  such as another output'
+for size in 0 5 40 100 140; do
+  head -c $size four.npy | "$program" run 'y = x * 2' x=- >said 2>why
+  [ $? = 1 ] && grep -q '^quern: -: ' why; ok $? "an input that ends after $size bytes is refused"
+done
+cat four.npy four.npy | "$program" run 'y = x * 2' x=- >said 2>why
+[ $? = 1 ]; ok $? 'one that goes on behind its array, too'
+says 'something comes behind its array'
+quern 1 'standard input twice' run 'y = x * w' x=- w=- y=no.npy <four.npy
+says 'standard input is one input only'
+quern 1 'standard output twice' run 'y = x; z = x' x=four.npy y=- z=-
+says 'standard output is one output only'
+
+# ---- run: archives
+cat >npz.py <<'PY'
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED if sys.argv[2] == "packed" else zipfile.ZIP_STORED) as z:
+    for word in sys.argv[3:]:
+        name, path = word.split("=")
+        with z.open(name + ".npy", "w", force_zip64=True) as to: # as numpy.savez does
+            to.write(open(path, "rb").read())
+PY
+python3 npz.py plain.npz plain x=x.npy w=w.npy
+python3 npz.py packed.npz packed x=x.npy w=w.npy
+python3 npz.py one.npz plain a=four.npy
+quern 0 'an expression of files' run 'y = x * w' x=x.npy w=w.npy y=out.npy
+quern 0 'of an archive' run 'y = x * w' x=plain.npz w=plain.npz y=g.npy
+cmp g.npy out.npy >said 2>&1; ok $? '  gives the same bits'
+quern 0 'an array by its name' run 'y = a * 1' a=plain.npz:w
+[ "$(cat said)" = '[1, 2, -3]' ]; ok $? '  is that'
+quern 0 'an archive of one array' run 'y = q * 1' q=one.npz
+quern 1 'an array that is not there' run 'y = q * 1' q=plain.npz
+says 'quern: plain.npz: this archive has no array q; it has x, w'
+quern 0 'outputs into one archive' run 'y = x * w; z = w + 1' x=x.npy w=w.npy y=both.npz z=both.npz:zed
+python3 -c '
+import zipfile
+z = zipfile.ZipFile("both.npz")
+assert z.testzip() is None and z.namelist() == ["y.npy", "zed.npy"], z.namelist()
+assert z.read("y.npy") == open("out.npy", "rb").read()' >said 2>why
+ok $? '  that Python reads'
+quern 0 '  and the program' run copy x=both.npz:y out=g.npy
+cmp g.npy out.npy >said 2>&1; ok $? '  with the same bytes'
+quern 1 'two outputs of one name' run 'y = x * w; z = w + 1' x=x.npy w=w.npy y=no.npz:a z=no.npz:a
+[ ! -e no.npz ]; ok $? '  are not written'
+clean
+"$program" run copy x=packed.npz out=g.npy >said 2>why
+if grep -q 'built without zlib' why; then
+  skip 'packed archives' 'this program is built without zlib'
+else
+  quern 0 'a packed archive' run 'y = x * w' x=packed.npz w=packed.npz y=g.npy
+  cmp g.npy out.npy >said 2>&1; ok $? '  gives the same bits'
+  quern 0 '--compress' run 'y = x * 2; z = x + 1' x=big.npy y=both.npz z=both.npz --compress
+  [ "$(wc -c <both.npz)" -lt 100000 ]; ok $? '  packs'
+  quern 0 '  one of these alone' run 'z = x + 1' x=big.npy z=out.npy
+  python3 -c '
+import zipfile
+z = zipfile.ZipFile("both.npz")
+assert z.testzip() is None and z.read("z.npy") == open("out.npy", "rb").read()' >said 2>why
+  ok $? '  so that Python reads it'
+fi
+python3 - "$program" >said 2>why <<'PY'
+import subprocess, sys
+for name in ("plain.npz", "packed.npz"):
+    good = open(name, "rb").read()
+    cut = [good[:n] for n in range(0, len(good), max(1, len(good) // 40))]
+    changed = [good[:k] + bytes([good[k] ^ 0x55]) + good[k + 1:] for k in range(3, len(good), max(1, len(good) // 120))]
+    for k, bad in enumerate(cut + changed):
+        open("bad.npz", "wb").write(bad)
+        got = subprocess.run([sys.argv[1], "run", "y = x + 1", "x=bad.npz:x", "y=no.npy"], capture_output=True, text=True)
+        if k < len(cut):
+            assert got.returncode == 1, (name, k)
+        assert got.returncode in (0, 1) and (got.returncode == 0 or got.stderr.startswith("quern: bad.npz:x: ")), (name, k, got)
+PY
+ok $? 'archives that are cut short or changed are refused, or the array is whole'
+rm -f no.npy
 
 # ---- run: values
 quern 0 'an expression' run 'y = x * w + b' x=x.npy w=w.npy b=b.npy y=out.npy
@@ -295,11 +446,11 @@ quern 0 '--explain without a file' run 's = mean((i8)x)' x=four.npy --explain
 grep -qx 's: 2.5' said && grep -q '^tier: ' said; ok $? '  prints both'
 quern 1 'a name too many' run 'y = x * 2' x=x.npy q=w.npy y=no.npy
 says 'quern: unknown names: q; '
-quern 1 'an op for an expression' run gelu x=x.npy y=no.npy
+quern 1 'an op for an operand' run 'gelu + 1' x=x.npy y=no.npy
 says 'gelu is an op too: it is called as in gelu(x)'
-quern 1 '  of two inputs' run divide x=x.npy y=w.npy out=no.npy
+quern 1 '  of two inputs' run 'divide + 1' x=x.npy y=w.npy out=no.npy
 says 'divide is an op too: it is called as in divide(x, y)'
-quern 1 '  of several outputs' run modf x=x.npy fraction=no.npy
+quern 1 '  of several outputs' run 'modf + 1' x=x.npy fraction=no.npy
 says 'modf is an op too: it is called as in modf.fraction(x)'
 quern 1 '  that is no part of one' run full out=no.npy
 ! grep -q 'is an op too' why; ok $? '  is not said to be called'
@@ -457,6 +608,11 @@ unary "acme.twice" {
 }
 SPEC
 if grep -q '^generator: ready' info; then
+  quern 0 'show of an op' show gelu
+  prints 'Q_KERNELS_END'
+  quern 0 '  of integers' show bitwise_and
+  quern 0 '  with its operands' show add 'x:f64[3]' 'y:f64[3]'
+  prints 'f64'
   quern 0 'show' show 'y = gelu(x * w + b)' 'x:f32[100,3]' 'w:f32[3]' b:f32
   prints 'kernel\.h'
   silent
@@ -521,7 +677,51 @@ python3 terminal.py 20 "$program" run 'y = gelu(x)' x=big.npy y=out.npy --repeat
 [ $? = 0 ]; ok $? 'long work shows progress on a terminal, after two seconds'
 python3 terminal.py 20 "$program" run 'y = x * 2' x=four.npy y=out.npy >said 2>why
 [ $? = 4 ]; ok $? 'short work shows none'
+quern 0 '--progress always, not on a terminal' run 'y = x * 2' x=four.npy y=out.npy --progress always
+grep -q '^quern: reading four.npy' why && grep -q '^quern: writing out.npy' why; ok $? '  tells each step in a line'
+python3 terminal.py 4 "$program" run 'y = gelu(x)' x=big.npy y=out.npy --repeat 1000000 --progress never >said 2>why
+[ $? = 4 ]; ok $? '--progress never shows none'
 clean
+
+# ---- profile
+QUERN_PROFILE=profile.csv "$program" run 'y = x * 2 + 1' x=four.npy y=out.npy >said 2>why
+ok $? 'QUERN_PROFILE=FILE'
+silent
+python3 -c '
+import csv
+rows = list(csv.reader(open("profile.csv")))
+call, total = [r for r in rows if r[1] == "run"], [r for r in rows if r[1] == "total"]
+assert len(call) == 1 and call[0][3:5] == ["expression", "cpu"] and call[0][8:10] == ["f32 > f32", "4 > 4"] and call[0][11] == "y = x * 2 + 1", rows
+assert len(total) == 1 and total[0][4] == "1" and total[0][5] == call[0][7], rows' >said 2>why
+ok $? '  has a line, and a total, that are CSV'
+QUERN_PROFILE=1 "$program" run gelu x=four.npy y=out.npy >said 2>why
+grep -q '^quern_profile,run,[0-9]*,gelu,cpu,built,' why; ok $? 'QUERN_PROFILE=1: on standard error'
+
+# ---- completions and man pages
+made=$(dirname "$(dirname "$program")")/commands
+if [ -f "$made/quern.bash" ]; then
+  for name in quern quern-gen; do
+    bash -n "$made/$name.bash" >said 2>why; ok $? "$name.bash is bash"
+    if command -v zsh >/dev/null; then zsh -n "$made/_$name" >said 2>why; ok $? "_$name is zsh"; else skip "_$name" 'no zsh here'; fi
+    if command -v fish >/dev/null; then fish -n "$made/$name.fish" >said 2>why; ok $? "$name.fish is fish"; else skip "$name.fish" 'no fish here'; fi
+    if command -v man >/dev/null; then
+      LC_ALL=C.UTF-8 MANROFFSEQ= MANWIDTH=80 man --warnings -E UTF-8 -l "$made/$name.1" >said 2>why
+      [ $? = 0 ] && [ ! -s why ] && grep -q -- '--spec' said; ok $? "$name.1 is a man page without warnings"
+    else
+      skip "$name.1" 'no man here'
+    fi
+  done
+  complete() { # the words that bash would offer behind these
+    PATH=$(dirname "$program"):$PATH bash -c '. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _quern; echo "${COMPREPLY[@]}"' bash "$made/quern.bash" "$@" >said 2>why
+  }
+  complete quern sh && [ "$(cat said)" = show ]; ok $? 'bash completes a command'
+  complete quern run --th && [ "$(cat said)" = --threads ]; ok $? '  an option'
+  complete quern run x --jit a && [ "$(cat said)" = async ]; ok $? '  its value'
+  complete quern ops leaky && grep -q '^leaky_relu ' said; ok $? '  an op'
+  complete quern run y x=fou && grep -qx 'four.npy' said; ok $? '  a file behind a name'
+else
+  skip 'completions and man pages' 'this program is not of a build'
+fi
 
 # ---- NumPy, where there is one
 if python3 -c 'import numpy' 2>/dev/null; then

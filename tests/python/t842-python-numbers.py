@@ -60,7 +60,7 @@ for operand, number in ((u8, 256), (u8, -1), (i32, 2**31), (i32, -2**31 - 1), (i
                         (i64, 10**40), (f32, 10**400)):
     error = raises(OverflowError, lambda: quern.add(operand, number), "{:.9} beside {}".format(str(number), operand.typecode))
     ok("add: input 2 (y)" in str(error), "which names the operand")
-raises(TypeError, lambda: quern.add(1, 2), "numbers alone", "add: input 1 (x): all inputs are numbers")
+raises(TypeError, lambda: quern.add(1, 2, out=f32), "numbers alone, beside out", "add: input 1 (x): all inputs are numbers")
 raises(TypeError, lambda: quern.where(1, f32, f32), "an int as a condition", "where: input 1 (condition)")
 raises(TypeError, lambda: quern.add(f32, 1j), "complex numbers", "add: input 2 (y)")
 raises(TypeError, lambda: quern.add(f32, 1, out=1), "a number as out", "add: output 1 (out)")

@@ -5,6 +5,7 @@ nothing left behind on any path, by count of references and of bytes."""
 
 import array
 import gc
+import pickle
 import sys
 import threading
 import tracemalloc
@@ -251,6 +252,7 @@ producer = Producer()
 bad = Producer(lambda: throw(ValueError("mine")))
 add = quern.add
 both = quern.compile("a = x + 1; b = x > y")
+fused = quern.fuse(lambda x, y: x * y + 1)
 leaves_nothing("results", lambda: add(x, y), x, y, add)
 leaves_nothing("out", lambda: add(x, y, out=buffer), x, y, buffer, add)
 leaves_nothing("buffers", lambda: add(buffer, buffer, out=buffer), buffer)
@@ -275,6 +277,15 @@ leaves_nothing("syntax", lambda: quern.compile("y = ("), n=1000)
 leaves_nothing("expressions", lambda: quern.compile("y = x + 3")(x), x, n=300)
 leaves_nothing("contexts", lambda: quern.Context(jit="off", cache_dir="").call("add", x, y), x, y, n=300)
 leaves_nothing("explain", lambda: add.explain(x, y), x, y, n=1000)
+leaves_nothing("lists", lambda: add([1.0] * 8, x), x)
+leaves_nothing("lists that are refused", lambda: add([1.0, "a"], x), x, n=1000)
+leaves_nothing("evaluate", lambda: quern.evaluate("x + y", {"x": x, "y": y}, {}, buffer), x, y, buffer)
+leaves_nothing("evaluate over the caller's", lambda: quern.evaluate("x + y"), x, y)
+leaves_nothing("evaluate, a name that is none", lambda: quern.evaluate("x + nonsense"), x, n=1000)
+leaves_nothing("a fused function", lambda: fused(x, y), x, y, fused)
+leaves_nothing("a function that cannot be fused", lambda: quern.fuse(lambda x: x[0])(x), x, n=100)
+leaves_nothing("repr of an expression", lambda: (both(x, y), repr(both), both._repr_html_()), both, n=300)
+leaves_nothing("pickles", lambda: pickle.loads(pickle.dumps(both)), both, n=300)
 leaves_nothing("attributes", lambda: (add.inputs, add.outputs, add.params, add.formula, repr(add), add.__signature__), n=1000)
 leaves_nothing("types", lambda: add(type("Kind", (Producer,), {})(), y), y, n=1000, bytes_each=400)
 if hasattr(quern, "sum"):

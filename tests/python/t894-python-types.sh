@@ -29,7 +29,8 @@ mypy "$build/python/quern/__init__.pyi"; ok $? 'the stub, strictly'
 # (Each op has a class of its own in the stub, for its arguments' names. Array's buffer has no name before 3.12.)
 "$folder/bin/python" -c 'import quern
 print("quern.Op", "quern.Array.__buffer__", *["quern._?%s" % name for name in quern.ops()], sep="\n")' >ops
-printf '[mypy]\n[mypy-quern.*]\nignore_missing_imports = True\n' >settings # quern._quern has no stub of its own
+# quern._quern has no stub of its own; pandas' and others' need not be here.
+printf '[mypy]\n[mypy-quern.*,pandas.*,xarray.*,pyarrow.*]\nignore_missing_imports = True\n' >settings
 "$folder/bin/python" -m mypy.stubtest --mypy-config-file settings --allowlist ops --ignore-unused-allowlist quern >"$said" 2>&1
 ok $? '  says what the module has'
 cat >right.py <<'PY'
@@ -59,6 +60,20 @@ result: Any = f(x, x, 0.5, out=y)
 shape: tuple[int, ...] = a.shape
 context = quern.Context(threads=1)
 names: tuple[str, ...] = context.ops()
+listed: list[float] = quern.exp([0.0, 1.0])
+total: float = quern.add(1, 2)
+c: Any = quern.evaluate("x*2", {"x": x}, out=y)
+explained: quern.Explanation = f.explain(x, x)
+steps: tuple[str, ...] = explained.steps
+threads: int = explained.threads
+
+
+@quern.fuse
+def swish(x: npt.NDArray[np.float32], beta: float) -> npt.NDArray[np.float32]:
+    return quern.multiply(x, quern.sigmoid(quern.multiply(x, beta)))
+
+
+y = swish(x, 0.5)
 PY
 mypy right.py; ok $? 'calls that are right'
 cat >wrong.py <<'PY'
@@ -69,7 +84,7 @@ x = np.zeros(8, np.float32)
 quern.gelu()
 quern.gelu("x")
 quern.add(x)
-quern.add(1, 2)
+quern.add("1", 2)
 quern.leaky_relu(x, incline=0.1)
 quern.sum(x, axis="0")
 quern.gelu(x).nothing

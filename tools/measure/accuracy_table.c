@@ -7,10 +7,12 @@
 
 #include "accuracy_reductions.h"
 #include "accuracy_rows.h"
+#include "progress.h"
 #include "tensors.h"
 
 static const char usage[] =
     "usage: accuracy_table FILE [--ops NAME,...] [--dtypes NAME,...] [--sample] [--threads N]\n"
+    "       [--progress auto|always|never]\n"
     "  measures all ops in all float dtypes, or some, and writes FILE, whose other rows stay; --sample: what t300 does\n";
 
 /* ---- What others document ---------------------------------------------------------------------------------------
@@ -278,14 +280,15 @@ static int is_wanted(const char *list, const char *name) {
 }
 
 int main(int argc, char **argv) {
-  const char *file = NULL, *ops = NULL, *dtypes = NULL;
+  const char *file = NULL, *ops = NULL, *dtypes = NULL, *when = "auto";
   accuracy_effort effort = accuracy_full;
-  int n_beyond = 0, n_threads = effort.n_threads;
+  int n_beyond = 0, n_threads = effort.n_threads, n_backward = 0;
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--ops") == 0 && i + 1 < argc) ops = argv[++i];
     else if (strcmp(argv[i], "--dtypes") == 0 && i + 1 < argc) dtypes = argv[++i];
     else if (strcmp(argv[i], "--threads") == 0 && i + 1 < argc) n_threads = atoi(argv[++i]);
     else if (strcmp(argv[i], "--sample") == 0) effort = accuracy_sample;
+    else if (strcmp(argv[i], "--progress") == 0 && i + 1 < argc) when = argv[++i];
     else if (argv[i][0] != '-' && !file) file = argv[i];
     else file = "";
   }
@@ -294,6 +297,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   effort.n_threads = n_threads;
+  progress_begin(when);
   setenv("QUERN_NUM_THREADS", "1", 0); /* each of these threads makes calls of its own */
   accuracy_read(file, rows);
   accuracy_read_backward(file, backward_rows);
@@ -306,7 +310,9 @@ int main(int argc, char **argv) {
     if (!is_wanted(ops, name)) continue;
     for (int d = REF_F16; d <= REF_F64; d++) {
       if (accuracy_excuse((ref_op)op, (ref_dtype)d) || !is_wanted(dtypes, ref_dtype_name((ref_dtype)d))) continue;
+      progress_show(name, ref_dtype_name((ref_dtype)d), op + 1, REF_N_OPS);
       accuracy a = accuracy_measure((ref_op)op, (ref_dtype)d, &effort);
+      progress_wipe();
       set_row(&a);
       const accuracy_row *r = &rows[op][d];
       printf("%s %s: %s ULP at %s, %s points\n", name, ref_dtype_name((ref_dtype)d), r->found, r->at, r->points);
@@ -316,13 +322,17 @@ int main(int argc, char **argv) {
     }
     write_file(file);
   }
-  for (int k = 0; backward_op(k); k++) {
+  while (backward_op(n_backward)) n_backward++;
+  for (int k = 0; k < n_backward; k++) {
     char name[64];
     snprintf(name, sizeof name, "%s_backward", backward_op(k));
     if (!is_wanted(ops, name)) continue;
     for (int d = REF_F16; d <= REF_F64; d++) {
       backward_accuracy a;
-      if (!backward_measure(k, (ref_dtype)d, effort.n_random, &a)) continue;
+      progress_show(name, ref_dtype_name((ref_dtype)d), k + 1, n_backward);
+      const int is_measured = backward_measure(k, (ref_dtype)d, effort.n_random, &a);
+      progress_wipe();
+      if (!is_measured) continue;
       set_backward_row(k, (ref_dtype)d, &a);
       for (int j = 0; j < a.n_out; j++) {
         const backward_row *r = &backward_rows[k][d][j];
@@ -342,7 +352,9 @@ int main(int argc, char **argv) {
       n_beyond++;
       continue;
     }
+    progress_show(r->name, r->dtype, k + 1, reductions.n);
     const int is_beyond = !(reduction_measure(r, effort.f32_step > 1) <= (r->ulp != 0 ? r->ulp : 1));
+    progress_wipe();
     printf("%s %s: %s %s at %s, %s results\n", r->name, r->dtype, r->found, r->ulp != 0 ? "ULP" : "of the bound", r->at, r->points);
     fflush(stdout);
     if (is_beyond) fprintf(stderr, "%s %s: beyond what is declared\n", r->name, r->dtype);

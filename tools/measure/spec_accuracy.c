@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "progress.h"
 #include "ref.h"
 
 #ifdef __aarch64__
@@ -200,6 +201,7 @@ static int measure(const subject *s) {
     if (ulp > worst) worst = ulp, at = i;
     n_bad += !(ulp <= declared);
     if (i < n_special && ulp == INFINITY && n_wrong++ < 5) {
+      progress_wipe();
       char text[64];
       uint64_t right = ref_cast(out, s->exact(values, param), out == REF_BOOL ? REF_KIND_BOOL : REF_KIND_FLOAT);
       printf("%s %s: ", s->name, ref_dtype_name(s->d));
@@ -208,6 +210,7 @@ static int measure(const subject *s) {
     }
   }
   const char *verdict = n_bad ? "NOT within its bound" : "ok";
+  progress_wipe();
   if (isinf(declared)) /* a derivative that was made of a body */
     printf("%s %s: declares nothing: worst %.5g ULP", s->name, ref_dtype_name(s->d), worst);
   else
@@ -281,12 +284,16 @@ static int compare_slope(const slope *s) {
   return n_wrong > 0;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  const int n = (int)(sizeof subjects / sizeof *subjects);
   int status = 0;
-  for (size_t k = 0; k < sizeof subjects / sizeof *subjects; k++) {
+  progress_begin(argc > 1 ? argv[1] : "never");
+  for (int k = 0; k < n; k++) {
+    progress_show(subjects[k].name, ref_dtype_name(subjects[k].d), k + 1, n);
     status |= measure(&subjects[k]);
     fflush(stdout);
   }
+  progress_wipe();
   for (const slope *s = slopes; s->name; s++) status |= compare_slope(s);
   return status;
 }

@@ -33,8 +33,7 @@ static int has_operand(const quern_op_info *info, const char *name) {
   return 0;
 }
 
-/* A call of the op, of its first output where it has several. */
-static void write_call(const quern_op_info *info, char *text, size_t size) {
+void write_call(const quern_op_info *info, char *text, size_t size) {
   char inputs[256] = "";
   for (int32_t k = 0; k < info->n_in; k++) add_name(inputs, sizeof inputs, info->args[k].name);
   const char *output = info->n_out > 1 ? info->args[info->n_in].name : "";
@@ -56,8 +55,7 @@ static const char *hint(quern_ctx *ctx, const char *name, char text[640]) {
   return text;
 }
 
-int bind_words(quern_ctx *ctx, const quern_op_info *info, const word_list *list, int needs_outputs,
-               const operand_word *of[BINDING_MAX]) {
+int bind_words(quern_ctx *ctx, const quern_op_info *info, const word_list *list, int is_op, const operand_word *of[BINDING_MAX]) {
   char unknown[512] = "", missing[512] = "", inputs[512] = "", outputs[512] = "", more[640];
   const char *first_missing = NULL;
   if (info->n_in + info->n_out > BINDING_MAX) return complain("the expression has more than %d operands", BINDING_MAX);
@@ -70,12 +68,12 @@ int bind_words(quern_ctx *ctx, const quern_op_info *info, const word_list *list,
       add_name(inputs, sizeof inputs, name);
     else
       add_name(outputs, sizeof outputs, name);
-    if (of[k] || (k >= info->n_in && !needs_outputs)) continue;
+    if (of[k] || k >= info->n_in) continue;
     add_name(missing, sizeof missing, name);
     if (!first_missing) first_missing = name;
   }
   if (!unknown[0] && !first_missing) return STATUS_GOOD;
-  return complain("%s names: %s; the expression's inputs are %s, its outputs %s%s", unknown[0] ? "unknown" : "missing",
-                  unknown[0] ? unknown : missing, inputs[0] ? inputs : "none", outputs,
+  return complain("%s names: %s; the %s inputs are %s, its outputs %s%s", unknown[0] ? "unknown" : "missing",
+                  unknown[0] ? unknown : missing, is_op ? "op's" : "expression's", inputs[0] ? inputs : "none", outputs,
                   first_missing ? hint(ctx, first_missing, more) : "");
 }

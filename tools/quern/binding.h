@@ -16,9 +16,11 @@ typedef struct word_list {
 /* Adds a word that was parsed; returns an exit status. */
 int word_list_add(word_list *list, const operand_word *word, const char *usage);
 
-/* of[k]: the word of operand k (inputs, then outputs), NULL for an output that has none and needs none. Returns an exit
- * status: names that the op has not, and names that are not there, are said. */
-int bind_words(quern_ctx *ctx, const quern_op_info *info, const word_list *list, int needs_outputs,
-               const operand_word *of[BINDING_MAX]);
+/* of[k]: the word of operand k (inputs, then outputs), NULL for an output that has none. is_op: it was
+ * called by its name. Returns an exit status: names that the op has not, and names that are not there, are said. */
+int bind_words(quern_ctx *ctx, const quern_op_info *info, const word_list *list, int is_op, const operand_word *of[BINDING_MAX]);
+
+/* The text that calls an op in an expression, of its first output if it has several: "clip(x)". */
+void write_call(const quern_op_info *info, char *text, size_t size);
 
 #endif

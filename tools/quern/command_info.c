@@ -7,13 +7,9 @@
 #include <time.h>
 
 #include "command_line.h"
+#include "command_tables.h"
 #include "commands.h"
 #include "say.h"
-
-const char info_usage[] = "quern info\n";
-const char cache_usage[] = "quern cache [list|clear]\n";
-
-static const command_option no_options[] = {{NULL, 0}};
 
 static quern_status fill_description(void *ctx, char *text, size_t size) { return quern_ctx_describe(ctx, text, size); }
 
@@ -44,7 +40,7 @@ static void wake_modules(void) {
 int command_info(int argc, char **argv) {
   command_line line = {.usage = info_usage, .argc = argc, .argv = argv};
   const char *value;
-  const int got = command_line_next(&line, no_options, &value);
+  const int got = command_line_next(&line, info_options, &value);
   if (got == COMMAND_LINE_MISUSE) return STATUS_MISUSE;
   if (got == COMMAND_LINE_WORD) return misuse(info_usage, "unexpected '%.100s'", value);
   wake_modules();
@@ -95,13 +91,17 @@ int command_cache(int argc, char **argv) {
   command_line line = {.usage = cache_usage, .argc = argc, .argv = argv};
   const char *value, *action = "list";
   int got, n_words = 0;
-  while ((got = command_line_next(&line, no_options, &value)) != COMMAND_LINE_END) {
+  while ((got = command_line_next(&line, cache_options, &value)) != COMMAND_LINE_END) {
     if (got == COMMAND_LINE_MISUSE) return STATUS_MISUSE;
     if (++n_words > 1) return misuse(cache_usage, "unexpected '%.100s'", value);
     action = value;
   }
   const int is_clear = strcmp(action, "clear") == 0;
-  if (!is_clear && strcmp(action, "list") != 0) return misuse(cache_usage, "unknown action '%.100s'", action);
+  if (!is_clear && strcmp(action, "list") != 0) {
+    static const char *const actions[] = {"list", "clear"};
+    char hint[COMMAND_LINE_HINT_SIZE];
+    return misuse(cache_usage, "unknown action '%.100s'%s", action, command_line_hint(action, actions, 2, sizeof actions[0], hint));
+  }
   quern_ctx *ctx = open_context(NULL, NULL);
   const int status = !ctx ? STATUS_FAILED : is_clear ? clear_cache(ctx) : list_cache(ctx);
   quern_ctx_release(ctx);

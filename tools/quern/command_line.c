@@ -3,10 +3,63 @@
  * command_line.c: see command_line.h. */
 #include "command_line.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "say.h"
+
+/* ---- The nearest name ---- */
+
+enum { MOST_LETTERS = 32 };
+
+/* How many letters are put in, left out, replaced or exchanged with their neighbour. Both have MOST_LETTERS at most. */
+static int distance(const char *a, const char *b) {
+  int rows[3][MOST_LETTERS + 1];
+  const int n_a = (int)strlen(a), n_b = (int)strlen(b);
+  for (int j = 0; j <= n_b; j++) rows[0][j] = j;
+  for (int i = 1; i <= n_a; i++) {
+    int *row = rows[i % 3];
+    const int *before = rows[(i + 2) % 3], *two_before = rows[(i + 1) % 3];
+    row[0] = i;
+    for (int j = 1; j <= n_b; j++) {
+      int best = before[j - 1] + (a[i - 1] != b[j - 1]);
+      if (before[j] + 1 < best) best = before[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && two_before[j - 2] + 1 < best) best = two_before[j - 2] + 1;
+      row[j] = best;
+    }
+  }
+  return rows[n_a % 3][n_b];
+}
+
+const char *command_line_hint(const char *word, const char *const *names, int n, size_t step, char text[COMMAND_LINE_HINT_SIZE]) {
+  const char *nearest = NULL;
+  int best = (int)strlen(word) / 3 + 1;
+  text[0] = 0;
+  for (int k = 0; k < n && strlen(word) <= MOST_LETTERS; k++) {
+    const char *name = *(const char *const *)(const void *)((const char *)names + (size_t)k * step);
+    const int d = strlen(name) <= MOST_LETTERS ? distance(word, name) : best + 1;
+    const int is_begin = word[0] && strncmp(name, word, strlen(word)) == 0; /* one cut short */
+    if (d > best && !is_begin) continue;
+    if (nearest && d >= best) continue;
+    best = d;
+    nearest = name;
+  }
+  if (nearest) snprintf(text, COMMAND_LINE_HINT_SIZE, ", did you mean %.40s?", nearest);
+  return text;
+}
+
+/* ---- Arguments ---- */
+
+static int refuse_option(const command_line *line, const command_option *options, const char *word, size_t length) {
+  char given[MOST_LETTERS + 1] = "", hint[COMMAND_LINE_HINT_SIZE];
+  int n = 0;
+  while (options[n].name) n++;
+  if (length <= MOST_LETTERS) memcpy(given, word, length);
+  command_line_hint(given, &options[0].name, length > 2 ? n : 0, sizeof options[0], hint);
+  return misuse(line->usage, "unknown option %.100s%s", word, hint), COMMAND_LINE_MISUSE;
+}
 
 int command_line_next(command_line *line, const command_option *options, const char **value) {
   if (line->at == line->argc) return COMMAND_LINE_END;
@@ -27,7 +80,7 @@ int command_line_next(command_line *line, const command_option *options, const c
       return misuse(line->usage, "%s takes no value", options[k].name), COMMAND_LINE_MISUSE;
     return k;
   }
-  return misuse(line->usage, "unknown option %.100s", word), COMMAND_LINE_MISUSE;
+  return refuse_option(line, options, word, length);
 }
 
 int spec_list_add(spec_list *specs, const char *path) {

@@ -13,12 +13,21 @@ typedef struct command_option {
   int has_value;
 } command_option;
 
+/* What is told of a command. */
+typedef struct command_page {
+  const char *name, *usage, *help;
+} command_page;
+
 typedef struct command_line {
   const char *usage; /* of the command, for complaints */
   int argc;          /* what follows the command's name */
   char **argv;
   int at, only_words;
 } command_line;
+
+/* ", did you mean 'x'?" of the name nearest to a word, or "": names[k], for k in [0, n), are `step` bytes apart. */
+#define COMMAND_LINE_HINT_SIZE 64
+const char *command_line_hint(const char *word, const char *const *names, int n, size_t step, char text[COMMAND_LINE_HINT_SIZE]);
 
 #define COMMAND_LINE_END (-1)
 #define COMMAND_LINE_WORD (-2)

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "command_line.h"
+#include "command_tables.h"
 #include "commands.h"
 #include "operand.h"
 #include "say.h"
-
-const char ops_usage[] = "quern ops [NAME] [--json] [--spec FILE]...\n";
 
 /* ---- Text ---- */
 
@@ -44,7 +44,7 @@ static void print_row(const quern_op_info *info) {
 }
 
 static void print_all(const quern_op_info *info) {
-  static const char *const classes[] = {"basic", "workspace", "dynamic"};
+  static const char *const classes[] = {"basic", "workspace", "dynamic", "reduction"};
   char text[512];
   signature(info, text, sizeof text);
   printf("op: %s\ndoc: ", text);
@@ -58,7 +58,7 @@ static void print_all(const quern_op_info *info) {
     printf("%s %s: %s\n", info->args[k].is_output ? "output" : "input", info->args[k].name, info->args[k].dtypes);
   for (int32_t k = 0; k < info->n_params; k++)
     printf("param %s: %s\n", info->params[k].name, operand_number_text(&info->params[k].value, text));
-  printf("class: %s\n", info->op_class >= 0 && info->op_class < 3 ? classes[info->op_class] : "unknown");
+  printf("class: %s\n", info->op_class >= 0 && info->op_class < 4 ? classes[info->op_class] : "unknown");
   if (info->backward) printf("backward: %s\n", info->backward);
 }
 
@@ -164,20 +164,58 @@ static void json_op(const quern_op_info *info) {
 
 /* ---- The command ---- */
 
-static int list_ops(quern_ctx *ctx, int is_json) {
-  const int32_t n = quern_op_count(ctx);
-  if (is_json) putchar('[');
+typedef enum list_form { ROWS, NAMES, AS_JSON } list_form;
+
+static int has_text(const char *in, const char *text) {
+  const size_t n = strlen(text);
+  for (; *in; in++)
+    if (strncasecmp(in, text, n) == 0) return 1;
+  return n == 0;
+}
+
+/* Whether the op is the derivative of one of the context. */
+static int is_backward(quern_op *const *ops, int32_t n, const char *name) {
   for (int32_t k = 0; k < n; k++) {
-    quern_op *op = NULL;
-    if (quern_op_at(ctx, k, &op)) return complain_library();
-    if (is_json)
-      fputs(k ? ",\n " : "\n ", stdout), json_op(quern_op_describe(op));
-    else
-      print_row(quern_op_describe(op));
-    quern_op_release(op);
+    const char *backward = quern_op_describe(ops[k])->backward;
+    if (backward && strcmp(backward, name) == 0) return 1;
   }
-  if (is_json) puts("\n]");
-  return STATUS_GOOD;
+  return strstr(name, "_backward") != NULL; /* layer_norm_backward_affine: of weights */
+}
+
+/* part 0: ops; 1: backward ops; 2: both, in order of names. Returns how many were listed. */
+static int32_t list_part(quern_op *const *ops, int32_t n, int part, list_form form, const char *filter) {
+  int32_t n_listed = 0;
+  for (int32_t k = 0; k < n; k++) {
+    const quern_op_info *info = quern_op_describe(ops[k]);
+    if (part != 2 && is_backward(ops, n, info->name) != part) continue;
+    if (filter && !has_text(info->name, filter) && !has_text(info->doc, filter)) continue;
+    if (form == ROWS && part == 1 && !n_listed) puts("\nbackward ops, the derivatives of others:");
+    if (form == AS_JSON)
+      fputs(n_listed ? ",\n " : "\n ", stdout), json_op(info);
+    else if (form == NAMES)
+      puts(info->name);
+    else
+      print_row(info);
+    n_listed++;
+  }
+  return n_listed;
+}
+
+static int list_ops(quern_ctx *ctx, list_form form, const char *filter) {
+  const int32_t n = quern_op_count(ctx);
+  int32_t n_ops = 0, n_listed = 0;
+  quern_op **ops = calloc((size_t)n + 1, sizeof ops[0]);
+  int status = ops ? STATUS_GOOD : complain("out of memory");
+  for (; !status && n_ops < n; n_ops++)
+    if (quern_op_at(ctx, n_ops, &ops[n_ops])) status = complain_library();
+  if (form == AS_JSON && !status) putchar('[');
+  if (!status) n_listed = list_part(ops, n, form == ROWS ? 0 : 2, form, filter);
+  if (!status && form == ROWS) n_listed += list_part(ops, n, 1, form, filter);
+  if (form == AS_JSON && !status) puts("\n]");
+  for (int32_t k = 0; k < n_ops; k++) quern_op_release(ops[k]);
+  free(ops);
+  if (!status && !n_listed && filter && form != AS_JSON) status = complain("no op has '%.100s' in its name or description", filter);
+  return status;
 }
 
 static int tell_op(quern_ctx *ctx, const char *name, int is_json) {
@@ -192,16 +230,19 @@ static int tell_op(quern_ctx *ctx, const char *name, int is_json) {
 }
 
 int command_ops(int argc, char **argv) {
-  enum { JSON, SPEC };
-  static const command_option options[] = {{"--json", 0}, {"--spec", 1}, {NULL, 0}};
   command_line line = {.usage = ops_usage, .argc = argc, .argv = argv};
   spec_list specs = {0};
-  const char *value, *name = NULL;
-  int status = STATUS_GOOD, is_json = 0, got;
-  while (!status && (got = command_line_next(&line, options, &value)) != COMMAND_LINE_END) {
-    if (got == JSON)
-      is_json = 1;
-    else if (got == SPEC)
+  const char *value, *name = NULL, *filter = NULL;
+  list_form form = ROWS;
+  int status = STATUS_GOOD, got;
+  while (!status && (got = command_line_next(&line, ops_options, &value)) != COMMAND_LINE_END) {
+    if (got == OPS_JSON)
+      form = AS_JSON;
+    else if (got == OPS_NAMES)
+      form = NAMES;
+    else if (got == OPS_FILTER)
+      filter = value;
+    else if (got == OPS_SPEC)
       status = spec_list_add(&specs, value) ? STATUS_GOOD : STATUS_FAILED;
     else if (got == COMMAND_LINE_MISUSE)
       status = STATUS_MISUSE;
@@ -210,9 +251,10 @@ int command_ops(int argc, char **argv) {
     else
       name = value;
   }
+  if (!status && name && filter) status = misuse(ops_usage, "--filter goes with no name");
   quern_ctx *ctx = status ? NULL : open_context(NULL, &specs);
   if (!status && !ctx) status = STATUS_FAILED;
-  if (!status) status = name ? tell_op(ctx, name, is_json) : list_ops(ctx, is_json);
+  if (!status) status = name ? tell_op(ctx, name, form == AS_JSON) : list_ops(ctx, form, filter);
   if (!status) status = finish_output();
   quern_ctx_release(ctx);
   spec_list_free(&specs);

@@ -3,7 +3,7 @@
  * command_run.c: quern run: an expression over .npy files, on the CPU or on a CUDA device, where the arrays are moved there
  * and back. In order: the command line, the expression, names, the inputs' headers, shapes, the device, whether outputs can
  * be written; only then the inputs' data; outputs appear when all are computed. In place of an expression there may be the name
- * of an op whose output is as large as values say: its inputs' data are read first. An output without a file is printed. */
+ * of an op; if its output is as large as values say, its inputs' data are read first. An output without a file is printed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,45 +11,40 @@
 
 #include "binding.h"
 #include "command_line.h"
+#include "command_tables.h"
 #include "commands.h"
 #include "device_arrays.h"
+#include "inflate.h"
 #include "ndarray.h"
+#include "op_words.h"
 #include "print_array.h"
 #include "say.h"
 
-const char run_usage[] =
-    "quern run EXPRESSION|OP [NAME[:DTYPE]=FILE]... [--spec FILE]... [--param NAME=NUMBER]... [--jit off|sync|async]\n"
-    "                 [--threads N] [--device cpu|cuda[:N]] [--repeat N] [--explain]\n";
-
-enum { MAX_PARAMS = 64, MAX_REPEATS = 1000000 };
-
-typedef struct param_word {
-  char name[OPERAND_NAME_SIZE];
-  quern_scalar value;
-} param_word;
+enum { MAX_REPEATS = 1000000 };
 
 typedef struct run_request {
   const char *expression;
   word_list operands;
   spec_list specs;
-  param_word params[MAX_PARAMS];
+  param_word params[OP_WORDS_PARAMS];
   int n_params;
   DLDevice device;
   int32_t jit, threads, repeats; /* repeats 0: not asked for */
-  int explain;
+  int explain, compress;
 } run_request;
 
 typedef struct run {
   quern_ctx *ctx;
   quern_op *op;
   const quern_op_info *info;
+  int is_op; /* called by its name */
+  op_words given;
   const operand_word *words[BINDING_MAX]; /* of the operands, in the same order */
   operand_word *printed; /* of outputs without a word on the command line: without a path */
   int n_printed;
   ndarray *arrays; /* the inputs, then the outputs; their tensors in the same order */
   DLTensor **tensors;
   int32_t n_in, n_out;
-  quern_scalar params[MAX_PARAMS];
   quern_call call;
   device *device; /* NULL: the CPU */
   char *explanation;
@@ -76,7 +71,7 @@ static int take_device(run_request *request, const char *value) {
 static int take_param(run_request *request, const char *value) {
   char why[OPERAND_WHY_SIZE];
   param_word *param = &request->params[request->n_params];
-  if (request->n_params == MAX_PARAMS) return misuse(run_usage, "more than %d parameters", MAX_PARAMS);
+  if (request->n_params == OP_WORDS_PARAMS) return misuse(run_usage, "more than %d parameters", OP_WORDS_PARAMS);
   if (!operand_parse_number(value, param->name, &param->value, why)) return misuse(run_usage, "--param %s", why);
   for (int k = 0; k < request->n_params; k++)
     if (strcmp(request->params[k].name, param->name) == 0)
@@ -97,28 +92,32 @@ static int take_word(run_request *request, const char *word) {
 }
 
 static int read_request(run_request *request, int argc, char **argv) {
-  enum { SPEC, PARAM, JIT, THREADS, DEVICE, REPEAT, EXPLAIN };
-  static const command_option options[] = {{"--spec", 1},   {"--param", 1},  {"--jit", 1},     {"--threads", 1},
-                                           {"--device", 1}, {"--repeat", 1}, {"--explain", 0}, {NULL, 0}};
   command_line line = {.usage = run_usage, .argc = argc, .argv = argv};
   const char *value;
   int status = STATUS_GOOD, got;
   request->device = (DLDevice){kDLCPU, 0};
-  while (status == STATUS_GOOD && (got = command_line_next(&line, options, &value)) != COMMAND_LINE_END) {
+  while (status == STATUS_GOOD && (got = command_line_next(&line, run_options, &value)) != COMMAND_LINE_END) {
     switch (got) {
-      case SPEC: status = spec_list_add(&request->specs, value) ? STATUS_GOOD : STATUS_FAILED; break;
-      case PARAM: status = take_param(request, value); break;
-      case JIT: status = take_jit(request, value); break;
-      case THREADS:
+      case RUN_SPEC: status = spec_list_add(&request->specs, value) ? STATUS_GOOD : STATUS_FAILED; break;
+      case RUN_PARAM: status = take_param(request, value); break;
+      case RUN_JIT: status = take_jit(request, value); break;
+      case RUN_THREADS:
         if (!operand_parse_count(value, 1, 9999, &request->threads))
           status = misuse(run_usage, "--threads %.40s: a number of 1 to 9999", value);
         break;
-      case DEVICE: status = take_device(request, value); break;
-      case REPEAT:
+      case RUN_DEVICE: status = take_device(request, value); break;
+      case RUN_REPEAT:
         if (!operand_parse_count(value, 1, MAX_REPEATS, &request->repeats))
           status = misuse(run_usage, "--repeat %.40s: a number of 1 to %d", value, MAX_REPEATS);
         break;
-      case EXPLAIN: request->explain = 1; break;
+      case RUN_EXPLAIN: request->explain = 1; break;
+      case RUN_COMPRESS:
+        request->compress = 1;
+        if (inflate_is_missing()) status = complain("--compress: %s", inflate_is_missing());
+        break;
+      case RUN_PROGRESS:
+        if (!progress_choose(value)) status = misuse(run_usage, "--progress %.40s: auto, always or never", value);
+        break;
       case COMMAND_LINE_WORD: status = take_word(request, value); break;
       default: status = STATUS_MISUSE;
     }
@@ -130,26 +129,14 @@ static int read_request(run_request *request, int argc, char **argv) {
 
 /* ---- Before anything is computed ---- */
 
-/* The values in declared order. Those of an expression have no default. */
-static int bind_params(run *run, const run_request *request) {
-  const quern_op_info *info = run->info;
-  if (info->n_params > MAX_PARAMS) return complain("the expression has more than %d parameters", MAX_PARAMS);
-  for (int k = 0; k < request->n_params; k++) {
-    int32_t at = 0;
-    while (at < info->n_params && strcmp(info->params[at].name, request->params[k].name) != 0) at++;
-    if (at == info->n_params)
-      return complain("unknown names: --param %s: the expression declares no such parameter", request->params[k].name);
-  }
-  for (int32_t at = 0; at < info->n_params; at++) {
-    const char *name = info->params[at].name;
-    int k = 0;
-    while (k < request->n_params && strcmp(request->params[k].name, name) != 0) k++;
-    if (k == request->n_params && info->params[at].value.kind == QUERN_NONE)
-      return complain("missing names: parameter %s has no value: --param %s=NUMBER", name, name);
-    run->params[at] = k < request->n_params ? request->params[k].value : info->params[at].value;
-  }
-  run->call = (quern_call){.size = sizeof run->call, .params = run->params, .n_params = info->n_params};
-  return STATUS_GOOD;
+/* Needs the inputs' shapes, if axes are given. */
+static int bind_params(run *run) {
+  int32_t ndim = 0;
+  for (int32_t k = 0; k < run->n_in; k++)
+    if (run->arrays[k].tensor.ndim > ndim) ndim = run->arrays[k].tensor.ndim;
+  const int status = op_words_bind(run->info, run->is_op, ndim, &run->given);
+  run->call = (quern_call){.size = sizeof run->call, .params = run->given.params, .n_params = run->given.n_params};
+  return status;
 }
 
 /* Outputs that the command line says nothing of are printed. */
@@ -169,28 +156,26 @@ static int bind_printed(run *run) {
 
 static int is_dynamic(const run *run) { return run->info->op_class == QUERN_CLASS_DYNAMIC; }
 
-/* An expression's op; or the one of that name, if its output's shape depends on values: it is no part of an expression. */
-static int open_op(run *run, const char *text) {
-  if (quern_op_find(run->ctx, text, &run->op) == QUERN_OK && quern_op_describe(run->op)->op_class != QUERN_CLASS_DYNAMIC) {
-    quern_op_release(run->op);
-    run->op = NULL;
-  }
-  if (!run->op && quern_op_compile(run->ctx, text, &run->op)) return complain_library();
-  run->info = quern_op_describe(run->op);
-  return STATUS_GOOD;
-}
-
 /* The outputs' arrays, from the inputs' headers, or, measured, from their data. */
 static int size_outputs(run *run, int is_measured) {
   DLTensor *const *in = run->tensors;
   const operand_word *const *words = run->words + run->n_in;
   quern_shape *shapes = calloc((size_t)run->n_out, sizeof shapes[0]);
   if (!shapes) return complain("out of memory");
-  for (int32_t k = 0; k < run->n_out; k++)
+  int status = STATUS_GOOD;
+  for (int32_t k = 0; k < run->n_out && !status; k++) {
     shapes[k] = (quern_shape){.size = sizeof shapes[k], .device = {kDLCPU, 0}, .dtype = words[k]->dtype};
-  const quern_status failed = is_measured ? quern_op_measure(run->op, run->n_in, in, run->n_out, shapes, &run->call)
-                                          : quern_op_infer(run->op, run->n_in, in, run->n_out, shapes);
-  int status = failed ? complain_library() : STATUS_GOOD;
+    if (words[k]->has_shape != (run->n_in == 0))
+      status = words[k]->has_shape ? complain("%s: its shape follows from the inputs", words[k]->name)
+                                   : complain("%s has no inputs: its output's dtype and shape are wanted, as in %s:f32[10]=FILE", run->info->name, words[k]->name);
+    shapes[k].ndim = words[k]->ndim;
+    memcpy(shapes[k].shape, words[k]->shape, sizeof words[k]->shape);
+  }
+  const int is_by_params = run->info->op_class == QUERN_CLASS_REDUCTION && run->is_op; /* of these the shape follows from them, too */
+  if (!status && run->n_in &&
+      (is_measured || is_by_params ? quern_op_measure(run->op, run->n_in, in, run->n_out, shapes, &run->call)
+                                   : quern_op_infer(run->op, run->n_in, in, run->n_out, shapes)))
+    status = complain_library();
   for (int32_t k = 0; k < run->n_out && !status && (is_measured || !is_dynamic(run)); k++) {
     ndarray *array = &run->arrays[run->n_in + k];
     if (!ndarray_infer(array, words[k], &shapes[k]) || (!words[k]->path && !print_array_fits(array))) status = STATUS_FAILED;
@@ -203,10 +188,15 @@ static int size_outputs(run *run, int is_measured) {
 static int open_operands(run *run, const run_request *request) {
   const quern_options options = {.size = sizeof options, .jit = request->jit, .threads = request->threads};
   if (!(run->ctx = open_context(&options, &request->specs))) return STATUS_FAILED;
-  int status = open_op(run, request->expression);
-  if (status == STATUS_GOOD) status = bind_words(run->ctx, run->info, &request->operands, 0, run->words);
+  int status = op_words_open(run->ctx, request->expression, &request->operands, &run->op, &run->is_op);
+  if (status) return status;
+  run->info = quern_op_describe(run->op);
+  run->given.n_given = request->n_params;
+  memcpy(run->given.given, request->params, sizeof request->params);
+  status = op_words_divide(run->info, run->is_op, &request->operands, &run->given);
+  if (status == STATUS_GOOD) status = bind_words(run->ctx, run->info, &run->given.operands, run->is_op, run->words);
   if (status == STATUS_GOOD) status = bind_printed(run);
-  if (status == STATUS_GOOD) status = bind_params(run, request);
+  if (status == STATUS_GOOD && !run->given.axes) status = bind_params(run);
   if (status) return status;
   run->n_in = run->info->n_in;
   run->n_out = run->info->n_out;
@@ -215,32 +205,53 @@ static int open_operands(run *run, const run_request *request) {
   run->tensors = calloc(n, sizeof run->tensors[0]);
   if (!run->arrays || !run->tensors) status = complain("out of memory");
   for (size_t k = 0; k < n && !status; k++) run->tensors[k] = &run->arrays[k].tensor;
+  for (int32_t k = 0, n = 0; k < run->n_in + run->n_out && !status; k++) {
+    if (k == run->n_in) n = 0;
+    if (run->words[k]->path && strcmp(run->words[k]->path, "-") == 0 && ++n > 1)
+      status = complain("standard %s is one %s only", k < run->n_in ? "input" : "output", k < run->n_in ? "input" : "output");
+  }
   for (int32_t k = 0; k < run->n_in && !status; k++)
     if (!ndarray_open(&run->arrays[k], run->words[k], run->ctx)) status = STATUS_FAILED;
+  if (!status && run->given.axes) status = bind_params(run);
   if (!status && is_dynamic(run) && request->device.device_type != kDLCPU)
     status = complain("%s runs on the cpu only: its output's shape depends on values", run->info->name);
   return status ? status : size_outputs(run, 0);
 }
 
 /* Each output's file, as far as can be known now. */
-static int begin_outputs(run *run) {
+static int begin_outputs(run *run, const run_request *request) {
   output_file_catch_signals();
   for (int32_t k = run->n_in; k < run->n_in + run->n_out; k++) {
-    const ndarray *array = &run->arrays[k];
-    if (!ndarray_begin(&run->arrays[k])) return STATUS_FAILED;
+    ndarray *array = &run->arrays[k];
+    array->is_packed = request->compress;
+    for (int32_t j = run->n_in; j < k && !array->first; j++) ndarray_join(array, &run->arrays[j]);
+    for (const ndarray *other = array->first; other && other != array; other = other->next)
+      if (strcmp(other->member, array->member) == 0)
+        return complain("%s and %s would be one array of %s, %s", other->word->name, array->word->name, array->archive, array->member);
+    if (!ndarray_begin(array)) return STATUS_FAILED;
     for (int32_t j = run->n_in; j < k; j++)
-      if (array->word->path && run->arrays[j].word->path && strcmp(run->arrays[j].target.target, array->target.target) == 0)
+      if (array->target.target && run->arrays[j].target.target && strcmp(run->arrays[j].target.target, array->target.target) == 0)
         return complain("%s and %s would be written to one file, %s", run->arrays[j].word->name, array->word->name,
                         array->word->path);
   }
   return STATUS_GOOD;
 }
 
-static int read_inputs(run *run) {
-  for (int32_t k = 0; k < run->n_in; k++)
-    if (!ndarray_read(&run->arrays[k])) return STATUS_FAILED;
-  return STATUS_GOOD;
+/* Calls each(array) for the files of [from, to), whose progress is told together. */
+static int go_through(run *run, int32_t from, int32_t to, int (*each)(ndarray *array)) {
+  int64_t before = 0, all = 0;
+  int status = STATUS_GOOD;
+  for (int32_t k = from; k < to; k++) all += run->arrays[k].bytes;
+  for (int32_t k = from; k < to && !status; k++) {
+    progress_part(before, all);
+    if (!each(&run->arrays[k])) status = STATUS_FAILED;
+    before += run->arrays[k].bytes;
+  }
+  progress_part(0, 0);
+  return status;
 }
+
+static int read_inputs(run *run) { return go_through(run, 0, run->n_in, ndarray_read); }
 
 /* ---- Computing ---- */
 
@@ -272,7 +283,7 @@ static int explain(run *run) {
 
 static int run_once(const run *run, quern_plan *plan) {
   void *data[BINDING_MAX];
-  if (!plan) { /* an op whose output's shape depends on values has none */
+  if (!plan) { /* an op whose output's shape depends on values has none, nor have some scans */
     const quern_status failed =
         quern_op_call(run->op, run->n_in, run->tensors, run->n_out, run->tensors + run->n_in, &run->call);
     return failed ? complain_library() : STATUS_GOOD;
@@ -352,9 +363,11 @@ static int compute(run *run, const run_request *request) {
   if (!is_dynamic(run) && read_inputs(run)) return STATUS_FAILED;
   if (run->device && send_inputs(run)) return STATUS_FAILED;
   progress_set("preparing", run->info->name, 0, 0);
-  if (!is_dynamic(run) &&
-      quern_op_prepare(run->op, run->n_in, run->tensors, run->n_out, run->tensors + run->n_in, &run->call, &plan))
-    return complain_library();
+  if (!is_dynamic(run)) {
+    const quern_status failed =
+        quern_op_prepare(run->op, run->n_in, run->tensors, run->n_out, run->tensors + run->n_in, &run->call, &plan);
+    if (failed && !(failed == QUERN_E_UNSUPPORTED && run->is_op)) return complain_library(); /* some scans: they are called */
+  }
   int status = run_plan(run, plan, request->repeats ? request->repeats : 1, request->explain);
   quern_plan_release(plan);
   if (!status && run->device) status = fetch_outputs(run);
@@ -362,8 +375,7 @@ static int compute(run *run, const run_request *request) {
 }
 
 static int write_outputs(run *run) {
-  for (int32_t k = run->n_in; k < run->n_in + run->n_out; k++)
-    if (!ndarray_write(&run->arrays[k])) return STATUS_FAILED;
+  if (go_through(run, run->n_in, run->n_in + run->n_out, ndarray_write)) return STATUS_FAILED;
   for (int32_t k = run->n_in; k < run->n_in + run->n_out; k++)
     if (!ndarray_publish(&run->arrays[k])) return STATUS_FAILED;
   return STATUS_GOOD;
@@ -401,7 +413,7 @@ int command_run(int argc, char **argv) {
     if (!status && request.device.device_type == kDLCUDA && !(run.device = device_open(request.device.device_id)))
       status = STATUS_FAILED;
     if (!status && is_dynamic(&run)) status = read_inputs(&run) ? STATUS_FAILED : size_outputs(&run, 1);
-    if (!status) status = begin_outputs(&run);
+    if (!status) status = begin_outputs(&run, &request);
     if (!status) status = compute(&run, &request);
     if (!status) status = write_outputs(&run);
     progress_end();

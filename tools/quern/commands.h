@@ -4,12 +4,12 @@
 #ifndef QUERN_PROGRAM_COMMANDS_H
 #define QUERN_PROGRAM_COMMANDS_H
 
-extern const char run_usage[], ops_usage[], show_usage[], info_usage[], cache_usage[];
-
 int command_run(int argc, char **argv);
 int command_ops(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_info(int argc, char **argv);
 int command_cache(int argc, char **argv);
+int command_help(int argc, char **argv);
+int command_version(int argc, char **argv);
 
 #endif

@@ -4,10 +4,15 @@
  * signal. */
 #include "ndarray.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "inflate.h"
+#include "npz.h"
 #include "say.h"
 
 #define STEP_BYTES ((int64_t)1 << 25) /* read or written between two looks at progress */
@@ -49,8 +54,9 @@ static int take_memory(ndarray *array) {
 
 void ndarray_end(ndarray *array) {
   if (!array->word) return;
-  npy_close(&array->source);
+  array_source_close(&array->source);
   output_file_end(&array->target);
+  free(array->archive);
   free(array->memory);
   memset(array, 0, sizeof *array);
 }
@@ -134,7 +140,7 @@ int ndarray_open(ndarray *array, const operand_word *word, quern_ctx *ctx) {
   char why[NPY_WHY_SIZE];
   const npy_header *header = &array->source.header;
   begin(array, word, 0, NULL, word->dtype);
-  if (!npy_open(word->path, &array->source, why)) return refuse(array, why);
+  if (!array_source_open(word->path, word->name, &array->source, why)) return refuse(array, why);
   array->tensor.ndim = header->ndim;
   memcpy(array->shape, header->shape, sizeof array->shape);
   array->bytes = header->data_bytes;
@@ -155,10 +161,11 @@ int ndarray_read(ndarray *array) {
   for (int64_t at = 0; at < array->bytes; at += STEP_BYTES) {
     const int64_t left = array->bytes - at;
     progress_set("reading", array->word->path, at, array->bytes);
-    if (!npy_read(&array->source, at, (char *)array->memory + at, (size_t)(left < STEP_BYTES ? left : STEP_BYTES), why))
+    if (!array_source_read(&array->source, (char *)array->memory + at, (size_t)(left < STEP_BYTES ? left : STEP_BYTES), why))
       return refuse(array, why);
   }
-  npy_close(&array->source);
+  if (!array_source_finish(&array->source, why)) return refuse(array, why);
+  array_source_close(&array->source);
   return 1;
 }
 
@@ -166,7 +173,25 @@ int ndarray_read(ndarray *array) {
 
 int ndarray_infer(ndarray *array, const operand_word *word, const quern_shape *shape) {
   begin(array, word, shape->ndim, shape->shape, word->has_dtype ? word->dtype : shape->dtype);
-  return count_bytes(array);
+  if (!count_bytes(array)) return 0;
+  if (!word->path) return 1;
+  if (!(array->archive = malloc(strlen(word->path) + 1))) return complain("out of memory"), 0;
+  if (!array_source_splits(word->path, array->archive, &array->member)) {
+    free(array->archive);
+    array->archive = NULL;
+  } else if (!array->member) {
+    array->member = word->name;
+  }
+  if (array->member && strlen(array->member) >= NPZ_NAME_SIZE) return refuse(array, "its name in the archive is too long");
+  return 1;
+}
+
+int ndarray_join(ndarray *array, ndarray *earlier) {
+  if (!array->archive || !earlier->archive || strcmp(array->archive, earlier->archive) != 0) return 0;
+  array->first = earlier->first ? earlier->first : earlier;
+  while (earlier->next) earlier = earlier->next;
+  earlier->next = array;
+  return 1;
 }
 
 static size_t format_header(const ndarray *array, char text[NPY_FORMAT_SIZE]) {
@@ -175,27 +200,121 @@ static size_t format_header(const ndarray *array, char text[NPY_FORMAT_SIZE]) {
   return npy_format(kinds[dtype.code], dtype.bits / 8, array->tensor.ndim, array->shape, text);
 }
 
+/* Standard output is this array's from now on. */
+static int begin_output(ndarray *array) {
+  if (isatty(STDOUT_FILENO)) return refuse(array, "standard output is a terminal: what is written is an .npy file");
+  array->target.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (array->target.fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return refuse(array, strerror(errno));
+  return 1;
+}
+
+static int is_output(const ndarray *array) { return array->word->path && strcmp(array->word->path, "-") == 0; }
+
 int ndarray_begin(ndarray *array) {
   char text[NPY_FORMAT_SIZE], why[OUTPUT_FILE_WHY_SIZE];
+  const char *path = array->archive ? array->archive : array->word->path;
   const int64_t size = (int64_t)format_header(array, text) + array->bytes;
-  if (array->word->path && !output_file_begin(&array->target, array->word->path, size, why)) return refuse(array, why);
+  if (is_output(array)) {
+    if (!begin_output(array)) return 0;
+  } else if (path && !array->first && !output_file_begin(&array->target, path, array->is_packed ? 0 : size, why)) {
+    return refuse(array, why);
+  }
   return take_memory(array);
 }
 
-int ndarray_write(ndarray *array) {
-  char text[NPY_FORMAT_SIZE], why[OUTPUT_FILE_WHY_SIZE];
-  if (!array->word->path) return 1;
-  int good = output_file_write(&array->target, text, format_header(array, text), why);
+/* Gives the file's bytes, header first, to put(arg, bytes, size, is_last). */
+static int give_bytes(const ndarray *array, int (*put)(void *arg, const void *bytes, size_t size, int is_last), void *arg) {
+  char text[NPY_FORMAT_SIZE];
+  int good = put(arg, text, format_header(array, text), array->bytes == 0);
   for (int64_t at = 0; good && at < array->bytes; at += STEP_BYTES) {
     const int64_t left = array->bytes - at;
     progress_set("writing", array->word->path, at, array->bytes);
-    good = output_file_write(&array->target, (char *)array->memory + at,
-                             (size_t)(left < STEP_BYTES ? left : STEP_BYTES), why);
+    good = put(arg, (char *)array->memory + at, (size_t)(left < STEP_BYTES ? left : STEP_BYTES), left <= STEP_BYTES);
   }
-  return good && output_file_finish(&array->target, why) ? 1 : refuse(array, why);
+  return good;
+}
+
+/* ---- Archives ---- */
+
+typedef struct archive {
+  output_file *file;
+  int64_t at; /* bytes written */
+  npz_member *member; /* the one being written */
+  packer *packer; /* NULL: it is not packed */
+  char *why;
+} archive;
+
+static int put_raw(void *arg, const void *bytes, size_t size) {
+  archive *to = arg;
+  to->at += (int64_t)size;
+  return output_file_write(to->file, bytes, size, to->why);
+}
+
+static int put_part(void *arg, const void *bytes, size_t size, int is_last) {
+  archive *to = arg;
+  to->member->crc = npz_crc(to->member->crc, bytes, size);
+  to->member->bytes += (int64_t)size;
+  return to->packer ? packer_add(to->packer, bytes, size, is_last) : put_raw(to, bytes, size);
+}
+
+/* One array; its record is written again when its size is known. */
+static int write_member(archive *to, const ndarray *array, npz_member *member, int64_t *local_at) {
+  unsigned char record[NPZ_RECORD_SIZE];
+  strcpy(member->name, array->member);
+  member->is_deflated = array->is_packed;
+  to->member = member;
+  to->packer = NULL;
+  *local_at = to->at;
+  if (!put_raw(to, record, npz_format_local(member, record))) return 0;
+  member->data_at = to->at;
+  if (array->is_packed && !(to->packer = packer_open(put_raw, to))) return strcpy(to->why, "out of memory"), 0;
+  const int good = give_bytes(array, put_part, to);
+  packer_close(to->packer);
+  member->packed_bytes = to->at - member->data_at;
+  return good && output_file_patch(to->file, *local_at, record, npz_format_local(member, record), to->why);
+}
+
+static int write_archive(ndarray *first, char *why) {
+  unsigned char record[NPZ_RECORD_SIZE];
+  archive to = {.file = &first->target, .why = why};
+  int n = 0, good = 1;
+  for (const ndarray *at = first; at; at = at->next) n++;
+  npz_member *members = calloc((size_t)n, sizeof members[0]);
+  int64_t *places = calloc((size_t)n, sizeof places[0]);
+  if (!members || !places) good = (strcpy(why, "out of memory"), 0);
+  const ndarray *at = first;
+  for (int k = 0; k < n && good; k++, at = at->next) good = write_member(&to, at, &members[k], &places[k]);
+  const int64_t directory_at = to.at;
+  for (int k = 0; k < n && good; k++) good = put_raw(&to, record, npz_format_entry(&members[k], places[k], record));
+  good = good && put_raw(&to, record, npz_format_end(n, directory_at, to.at - directory_at, record));
+  free(members);
+  free(places);
+  return good;
+}
+
+/* ---- Files ---- */
+
+typedef struct plain {
+  output_file *file;
+  char *why;
+} plain;
+
+static int put_plain(void *arg, const void *bytes, size_t size, int is_last) {
+  const plain *to = arg;
+  (void)is_last;
+  return output_file_write(to->file, bytes, size, to->why);
+}
+
+int ndarray_write(ndarray *array) {
+  char why[OUTPUT_FILE_WHY_SIZE];
+  plain to = {&array->target, why};
+  if (!array->word->path || array->first) return 1;
+  if (!(array->archive ? write_archive(array, why) : give_bytes(array, put_plain, &to))) return refuse(array, why);
+  if (!is_output(array)) return output_file_finish(&array->target, why) ? 1 : refuse(array, why);
+  return close(array->target.fd) == 0 ? 1 : refuse(array, strerror(errno));
 }
 
 int ndarray_publish(ndarray *array) {
   char why[OUTPUT_FILE_WHY_SIZE];
-  return !array->word->path || output_file_publish(&array->target, why) ? 1 : refuse(array, why);
+  return !array->word->path || array->first || is_output(array) || output_file_publish(&array->target, why) ? 1 : refuse(array, why);
 }

@@ -43,7 +43,7 @@ int npy_data_offset(const void *bytes, size_t size, int64_t file_bytes, int64_t 
   int64_t length = b[8] | b[9] << 8;
   if (length_bytes == 4) length |= (int64_t)b[10] << 16 | (int64_t)b[11] << 24;
   *offset = (int64_t)preamble + length;
-  if (*offset > file_bytes)
+  if (file_bytes != NPY_NO_SIZE && *offset > file_bytes)
     return refuse(why, "truncated: its header ends at byte %lld, the file at %lld", (long long)*offset,
                   (long long)file_bytes);
   if (*offset > NPY_MAX_HEADER)
@@ -228,6 +228,7 @@ int npy_parse(const void *bytes, size_t size, int64_t file_bytes, npy_header *he
   const char *text = bytes;
   reader r = {text + (text[6] == 1 ? 10 : 12), text + header->data_offset, why};
   if (!read_dict(&r, header) || !read_dtype(header, why) || !count_items(header, why)) return 0;
+  if (file_bytes == NPY_NO_SIZE) return 1;
   const int64_t there = file_bytes - header->data_offset;
   if (there < header->data_bytes)
     return refuse(why, "truncated: its header says %lld bytes of data, there are %lld", (long long)header->data_bytes,

@@ -30,6 +30,9 @@ typedef struct npy_header {
   char descr[NPY_DESCR_SIZE]; /* as it stands in the file */
 } npy_header;
 
+/* Of a stream, which ends where it ends, file_bytes is not known. */
+#define NPY_NO_SIZE (-1)
+
 /* Where the data begin, from the first `size` bytes of a file of file_bytes; 12 are enough. At most NPY_MAX_HEADER. */
 int npy_data_offset(const void *bytes, size_t size, int64_t file_bytes, int64_t *offset, char why[NPY_WHY_SIZE]);
 

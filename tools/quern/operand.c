@@ -75,11 +75,34 @@ static int read_dtype(const char *word, const char *ends, operand_word *operand,
   return 1;
 }
 
+/* The extents behind a bracket at *rest. */
+static int read_shape(const char *word, operand_word *operand, const char **rest, char *why) {
+  const char *at = *rest + 1;
+  operand->has_shape = 1;
+  while (*at != ']') {
+    char *end;
+    errno = 0;
+    const long long extent = is_digit(*at) ? strtoll(at, &end, 10) : -1;
+    if (extent < 0 || errno)
+      return refuse(why, "'%.100s': the shape is not of whole numbers, as in x:f32[100,3]", word);
+    if (operand->ndim == QUERN_MAX_NDIM) return refuse(why, "'%.100s': more than %d dimensions", word, QUERN_MAX_NDIM);
+    operand->shape[operand->ndim++] = extent;
+    at = end;
+    if (*at == ',' && is_digit(at[1]))
+      at++;
+    else if (*at != ']')
+      return refuse(why, "'%.100s': the shape has no end, as in x:f32[100,3]", word);
+  }
+  *rest = at + 1;
+  return 1;
+}
+
 int operand_parse_file(const char *word, operand_word *operand, char why[OPERAND_WHY_SIZE]) {
   const char *rest;
   memset(operand, 0, sizeof *operand);
   if (!read_name(word, operand->name, &rest, why)) return 0;
-  if (*rest == ':' && !read_dtype(word, "=", operand, &rest, why)) return 0;
+  if (*rest == ':' && !read_dtype(word, "=[", operand, &rest, why)) return 0;
+  if (*rest == '[' && operand->has_dtype && !read_shape(word, operand, &rest, why)) return 0;
   if (*rest != '=') return refuse(why, "'%.100s' is not NAME=FILE or NAME:DTYPE=FILE", word);
   if (!rest[1]) return refuse(why, "'%.100s' names no file", word);
   operand->path = rest + 1;
@@ -93,21 +116,8 @@ int operand_parse_shape(const char *word, operand_word *operand, char why[OPERAN
   if (*rest != ':') return refuse(why, "'%.100s' is not NAME:DTYPE[SHAPE], such as x:f32[100,3]", word);
   if (!read_dtype(word, "[", operand, &rest, why)) return 0;
   if (!*rest) return 1;
-  for (rest++; *rest != ']';) {
-    char *end;
-    errno = 0;
-    const long long extent = is_digit(*rest) ? strtoll(rest, &end, 10) : -1;
-    if (extent < 0 || errno)
-      return refuse(why, "'%.100s': the shape is not of whole numbers, as in x:f32[100,3]", word);
-    if (operand->ndim == QUERN_MAX_NDIM) return refuse(why, "'%.100s': more than %d dimensions", word, QUERN_MAX_NDIM);
-    operand->shape[operand->ndim++] = extent;
-    rest = end;
-    if (*rest == ',' && is_digit(rest[1]))
-      rest++;
-    else if (*rest != ']')
-      return refuse(why, "'%.100s': the shape has no end, as in x:f32[100,3]", word);
-  }
-  if (rest[1]) return refuse(why, "'%.100s' goes on behind its shape", word);
+  if (!read_shape(word, operand, &rest, why)) return 0;
+  if (*rest) return refuse(why, "'%.100s' goes on behind its shape", word);
   return 1;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * operand.h: the words of a command line: NAME[:DTYPE]=FILE, NAME:DTYPE[SHAPE], NAME=NUMBER, and dtypes by name. Opens
+ * operand.h: the words of a command line: NAME[:DTYPE[SHAPE]]=FILE, NAME:DTYPE[SHAPE], NAME=NUMBER, and dtypes by name. Opens
  * no file and calls no op.
  *
  * Functions return 1, or 0 with one sentence in `why`. */
@@ -18,11 +18,12 @@ typedef struct operand_word {
   int has_dtype;
   DLDataType dtype;
   const char *path; /* NAME=FILE: points into the word */
-  int32_t ndim;     /* NAME:DTYPE[SHAPE]; without brackets 0 */
+  int has_shape;
+  int32_t ndim; /* NAME:DTYPE[SHAPE]; without brackets 0 */
   int64_t shape[QUERN_MAX_NDIM];
 } operand_word;
 
-/* x=x.npy, x:bf16=x.npy */
+/* x=x.npy, x:bf16=x.npy, x:f32[10]=x.npy */
 int operand_parse_file(const char *word, operand_word *operand, char why[OPERAND_WHY_SIZE]);
 
 /* x:f32[100,3], x:f32 */

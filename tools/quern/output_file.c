@@ -149,6 +149,19 @@ int output_file_write(output_file *file, const void *bytes, size_t size, char wh
   return 1;
 }
 
+int output_file_patch(output_file *file, int64_t offset, const void *bytes, size_t size, char why[OUTPUT_FILE_WHY_SIZE]) {
+  const char *at = bytes;
+  while (size > 0) {
+    const ssize_t n = pwrite(file->fd, at, size, (off_t)offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return refuse(why, "cannot be written: %s", n < 0 ? strerror(errno) : "the disk takes nothing more");
+    at += n;
+    offset += n;
+    size -= (size_t)n;
+  }
+  return 1;
+}
+
 int output_file_finish(output_file *file, char why[OUTPUT_FILE_WHY_SIZE]) {
   struct stat facts;
   if (stat(file->target, &facts) == 0 && S_ISREG(facts.st_mode)) {

@@ -26,6 +26,9 @@ int output_file_begin(output_file *file, const char *path, int64_t bytes, char w
 /* Appends. */
 int output_file_write(output_file *file, const void *bytes, size_t size, char why[OUTPUT_FILE_WHY_SIZE]);
 
+/* Writes over bytes that were written before. */
+int output_file_patch(output_file *file, int64_t offset, const void *bytes, size_t size, char why[OUTPUT_FILE_WHY_SIZE]);
+
 /* All is written, and on the disk. The target is as it was. */
 int output_file_finish(output_file *file, char why[OUTPUT_FILE_WHY_SIZE]);
 

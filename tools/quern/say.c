@@ -54,14 +54,17 @@ int finish_output(void) {
 #define SILENT_MS 2000
 #define PERIOD_MS 250
 
+static enum { AUTO, ALWAYS, NEVER } when_shown;
+
 static struct {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   pthread_t thread;
   int is_on, shown; /* shown: there is a line to wipe */
+  int is_terminal;
   struct timespec start;
   const char *verb, *name;
-  int64_t done, total;
+  int64_t done, total, before, all;
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int64_t ms_since(const struct timespec *start, const struct timespec *now) {
@@ -69,11 +72,17 @@ static int64_t ms_since(const struct timespec *start, const struct timespec *now
 }
 
 static void show_line(int64_t ms) {
+  enum { BAR = 20 };
   const int64_t done = progress.done, total = progress.total;
-  fprintf(stderr, "\r\x1b[Kquern: %s %.60s, %lld s", progress.verb, progress.name, (long long)(ms / 1000));
-  if (total > 0) fprintf(stderr, ", %d%%", (int)(100.0 * (double)done / (double)total));
+  const double part = total > 0 ? (double)done / (double)total : 0;
+  char bar[BAR + 1];
+  for (int k = 0; k < BAR; k++) bar[k] = k < (int)(part * BAR) ? '#' : '.';
+  bar[BAR] = 0;
+  fprintf(stderr, "%squern: %s %.60s, %lld s", progress.is_terminal ? "\r\x1b[K" : "", progress.verb, progress.name, (long long)(ms / 1000));
+  if (total > 0) fprintf(stderr, ", [%s] %d%%", bar, (int)(100 * part));
+  if (!progress.is_terminal) fputc('\n', stderr);
   fflush(stderr);
-  progress.shown = 1;
+  progress.shown = progress.is_terminal;
 }
 
 static void *show(void *unused) {
@@ -83,8 +92,9 @@ static void *show(void *unused) {
   while (progress.is_on) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     const int64_t ms = ms_since(&progress.start, &now);
-    if (ms >= SILENT_MS && progress.verb) show_line(ms);
-    now.tv_nsec += PERIOD_MS * 1000000L;
+    if ((ms >= SILENT_MS || when_shown == ALWAYS) && progress.verb) show_line(ms);
+    if (!progress.is_terminal) now.tv_sec += 1;
+    if (progress.is_terminal) now.tv_nsec += PERIOD_MS * 1000000L;
     now.tv_sec += now.tv_nsec / 1000000000L;
     now.tv_nsec %= 1000000000L;
     pthread_cond_timedwait(&progress.changed, &progress.lock, &now);
@@ -93,8 +103,19 @@ static void *show(void *unused) {
   return NULL;
 }
 
+int progress_choose(const char *when) {
+  static const char *const words[] = {[AUTO] = "auto", [ALWAYS] = "always", [NEVER] = "never"};
+  for (int k = AUTO; k <= NEVER; k++) {
+    if (strcmp(when, words[k]) != 0) continue;
+    when_shown = k;
+    return 1;
+  }
+  return 0;
+}
+
 void progress_begin(void) {
-  if (!isatty(STDERR_FILENO) || progress.is_on) return;
+  progress.is_terminal = isatty(STDERR_FILENO);
+  if ((!progress.is_terminal && when_shown != ALWAYS) || when_shown == NEVER || progress.is_on) return;
   pthread_condattr_t attributes;
   sigset_t all, before;
   pthread_condattr_init(&attributes);
@@ -111,10 +132,23 @@ void progress_begin(void) {
 
 void progress_set(const char *verb, const char *name, int64_t done, int64_t total) {
   pthread_mutex_lock(&progress.lock);
+  const int is_new = progress.is_on && !progress.is_terminal && (verb != progress.verb || name != progress.name);
   progress.verb = verb;
   progress.name = name;
-  progress.done = done;
-  progress.total = total;
+  progress.done = progress.before + done;
+  progress.total = progress.all ? progress.all : total;
+  if (is_new) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    show_line(ms_since(&progress.start, &now));
+  }
+  pthread_mutex_unlock(&progress.lock);
+}
+
+void progress_part(int64_t before, int64_t all) {
+  pthread_mutex_lock(&progress.lock);
+  progress.before = before;
+  progress.all = all;
   pthread_mutex_unlock(&progress.lock);
 }
 

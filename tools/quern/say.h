@@ -31,8 +31,14 @@ int finish_output(void);
 /* Begins. A thread prints, so that work which says nothing for long is shown too. */
 void progress_begin(void);
 
+/* Before it begins: "auto" as above; "always": at once, and where there is no terminal a line each second; "never". 0: none of these. */
+int progress_choose(const char *when);
+
 /* What is being done from now on: two static texts, "reading" "x.npy"; `done` of `total` when total is not 0. */
 void progress_set(const char *verb, const char *name, int64_t done, int64_t total);
+
+/* What is done from now on is a part of more: `before` of `all` is done already. all 0: it is not. */
+void progress_part(int64_t before, int64_t all);
 
 /* Ends; the line is wiped. Complaints end it by themselves. */
 void progress_end(void);

@@ -6,6 +6,7 @@
 -- functions of templates/c/headers/kernel.h.
 
 local c = require "gen.targets.c.text"
+local dag_of = require "gen.graph.dag"
 local spelling = require "gen.targets.spelling"
 
 local M = {}
@@ -55,7 +56,7 @@ function M.emit(types, nodes, names, options)
   for node, name in pairs(names) do self.name[node] = name end
   local lines = {}
   for _, node in ipairs(nodes) do
-    local is_passed = node.op == "rare" and options.without_rare
+    local is_passed = dag_of.is_passed(node, options.without_rare)
     if node.type == "bool" and not is_passed then self.width[node] = mask_width(types, node, self.width) end
     if is_passed then
       self.name[node] = self:argument(node.args[3])

@@ -19,7 +19,7 @@ local M = {}
 
 M.FOLDER = "templates/c/"
 -- Templates of kernels computed by a DAG; an expression's kernels need no others.
-M.FORMS = { "elementwise", "elementwise_strips", "elementwise_rare", "elementwise_rare_strips" }
+M.FORMS = { "elementwise", "elementwise_strips", "elementwise_rare", "elementwise_rare_light", "elementwise_rare_strips" }
 M.FUSED = { "reduce_inner" } -- follows one of them
 -- All others: for packing, for tables, and of kinds of op.
 M.MOVERS = { "convert", "stream", "transpose", "at", "lookup" }
@@ -49,6 +49,7 @@ local function values_of(types, outputs, dag, emitter, apart, without_rare)
   for k, node in ipairs(dag.outputs) do
     local operand, value = outputs[k], emitter:argument(node, node.type == "bool" and 8 or nil)
     node = dag_of.value_of(node, without_rare)
+    if without_rare and node.op == "rare" and node.args[2].is_canonical then node = node.args[3] end -- a light block
     list[k] = { index = k - 1, element = operand.element, row = operand.row, to = (apart and "to_" or "block_") .. k - 1,
                 lvalue = access.lvalue(operand), value = access.output(types, operand.dtype, node, value) }
   end
@@ -177,6 +178,29 @@ local function other_names(dag, thresholds)
   return list
 end
 
+-- Of outputs that are heavy rare blocks: value without the block -> text of what the loop with light blocks has left at its destination,
+-- so that the last loop need not compute it again. nil where an output is something else.
+local function left_by_light(types, outputs, dag, heavy, results)
+  local known = {}
+  for k, node in ipairs(dag.outputs) do
+    local dtype = outputs[k].dtype
+    if not heavy[node] or node.type ~= dtype or types.by_name[dtype].compute ~= dtype then return nil end
+    for _, needed in ipairs(dag_of.order { node.args[3] }) do
+      if heavy[needed] then return nil end
+    end
+    known[node.args[3]] = results[k].to .. "[k]"
+  end
+  return known
+end
+
+local function merged(a, b)
+  local both = {}
+  for _, part in ipairs { a, b } do
+    for key, value in pairs(part) do both[key] = value end
+  end
+  return both
+end
+
 -- The template of a record computed by a DAG, and its values but for the comment.
 local function elementwise_values(types, record, dag, templates, tables)
   local n_in, variable_of, used = #dag.inputs, {}, operands_of.used(dag)
@@ -196,17 +220,22 @@ local function elementwise_values(types, record, dag, templates, tables)
   local conditions = dag.dag:rare_conditions(dag.outputs)
   local is_rare = #conditions > 0
   local over_strips = strips.serves(types, record, operands, dag.outputs, is_rare)
-  local form = "elementwise" .. (is_rare and "_rare" or "") .. (over_strips and "_strips" or "")
+  local heavy = is_rare and not over_strips and dag_of.heavy_rares(dag.outputs)
+  local form = "elementwise" .. (is_rare and "_rare" or "") .. (over_strips and "_strips" or heavy and "_light" or "")
+  if heavy then
+    for k, condition in ipairs(conditions) do conditions[k] = dag.dag:without_rare(condition) end
+  end
   local thresholds, others = split_conditions(types, conditions)
   local locals = locals_of.new(templates[form], operands, other_names(dag, thresholds), dag.outputs)
 
-  local function text_of(roots, without_rare)
-    local nodes, needed, all = dag_of.order(roots, without_rare), {}, {}
+  -- known: text of nodes that need not be computed, or nil
+  local function text_of(roots, without_rare, known)
+    local nodes, needed, all = dag_of.order(roots, without_rare, known), {}, {}
     for _, node in ipairs(nodes) do needed[node] = true end
     for k, node in ipairs(dag.inputs) do
       if needed[node] and operands[k].class ~= "b" then all[#all + 1] = access.input(types, operands[k], node) end
     end
-    local lines, emitter = target_c.emit(types, nodes, variable_of,
+    local lines, emitter = target_c.emit(types, nodes, known and merged(variable_of, known) or variable_of,
                                          { locals = locals, tables = tables, without_rare = without_rare })
     return table.move(lines, 1, #lines, #all + 1, all), emitter
   end
@@ -226,6 +255,20 @@ local function elementwise_values(types, record, dag, templates, tables)
     values.fast, values.search, values.found = fast, search_of(thresholds, others, fast_emitter)
     values.fast_outputs = values_of(types, outputs, dag, fast_emitter, apart, true)
     values.apart, values.block = apart, rare_block(types, outputs)
+  end
+  if heavy then
+    local tests, more = split_conditions(types, dag.dag:rare_conditions(dag.outputs, heavy))
+    local needed = table.move(dag.outputs, 1, #dag.outputs, 1, {})
+    for _, threshold in ipairs(tests) do needed[#needed + 1] = threshold.node end
+    table.move(more, 1, #more, #needed + 1, needed)
+    local light, light_emitter = text_of(needed, heavy)
+    values.light, values.light_search, values.light_found = light, search_of(tests, more, light_emitter)
+    values.light_outputs = values_of(types, outputs, dag, light_emitter, apart, heavy)
+    local known = left_by_light(types, outputs, dag, heavy, values.light_outputs)
+    if known then
+      values.body, emitter = text_of(dag.outputs, false, known)
+      values.outputs = values_of(types, outputs, dag, emitter, apart)
+    end
   end
   if over_strips then
     local loop = strips.loop(types, {

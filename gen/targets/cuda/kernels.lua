@@ -16,6 +16,7 @@ local variants_cuda = require "gen.targets.cuda.variants"
 local operands_of = require "gen.targets.operands"
 local rows_cuda = require "gen.targets.cuda.rows"
 local scans_cuda = require "gen.targets.cuda.scans"
+local short_rows = require "gen.targets.cuda.short_rows"
 local names_of = require "gen.targets.c.names"
 local kernels = require "gen.targets.c.kernels"
 
@@ -23,7 +24,7 @@ local M = {}
 
 -- The headers at the head of a file, in this order.
 M.HEADERS = { "kernel_cuda.h", "kernel_items.h" }
-M.TEMPLATES = { "elementwise", "transpose", rows_cuda.TEMPLATE, scans_cuda.TEMPLATE }
+M.TEMPLATES = { "elementwise", "transpose", rows_cuda.TEMPLATE, short_rows.TEMPLATE, scans_cuda.TEMPLATE }
 M.VALUE_FLAG = 8 -- the bit of `flags` that says that input 0 is a by-value scalar
 
 local cast_text = operands_of.cast_text

@@ -2,7 +2,7 @@
 --
 -- CUDA kernels of ops that reduce (the kind row): one kernel has all stages of gen/graph/rows.lua. Their records, arguments, and the
 -- values of templates/cuda/rows.cu.in. Elements that several stages need are computed again by each; what was loaded stays in
--- registers where a row has few elements. No other file of this folder knows stages.
+-- registers where a row has few elements, in shared memory where it has more. No other file of this folder knows stages.
 
 local c = require "gen.targets.c.text"
 local dag_of = require "gen.graph.dag"
@@ -15,17 +15,17 @@ local target_cuda = require "gen.targets.cuda.emit"
 
 local M = {}
 
-M.TEMPLATE, M.HEADER = "rows", "kernel_rows.h"
+M.TEMPLATE, M.HEADER, M.RANK = "rows", "kernel_rows.h", "n"
 M.SLOTS = 128 -- nodes of 16 lanes in shared memory that wait, of a block. ORDER QN_ROW_SLOTS of runtime/core/simt/row_share.h
 local SHARED_BYTES = 47 * 1024 -- of a block: 48 KB need no leave
-local FIXED_FIELDS = 31 -- ORDER QN_ROW_FIELDS of runtime/core/simt/row_share.h
+local FIXED_FIELDS = 32 -- ORDER QN_ROW_FIELDS of runtime/core/simt/row_share.h
 local STRIDES = 320 -- of all operands. ORDER QN_ROW_STRIDES of runtime/core/row/row_program.h
 
--- The fields of a record of an op with a DAG, beside those of variants.lua. make(fields) -> record
-function M.record(types, fields, dag, make)
-  fields.classes, fields.rank = ("s"):rep(#fields.dtypes), "n"
+-- The fields of a record of an op with a DAG, beside those of variants.lua. make(fields) -> record; form: this module, or short_rows.lua
+function M.record(types, fields, dag, form, make)
+  fields.classes, fields.rank = ("s"):rep(#fields.dtypes), form.RANK
   local record = make(fields)
-  record.template, record.by, record.program = M.TEMPLATE, M, rows.stages(types, dag)
+  record.template, record.by, record.program = form.TEMPLATE, form, rows.stages(types, dag)
   return record
 end
 
@@ -56,6 +56,7 @@ function M.arguments_text(shape)
     "  u64 row_pieces, unit_pieces, span; /* pieces of a row, of all units; elements that a lane's presence counts a unit for */",
     "  u64 piece_divisor[2], unit_divisor[2]; /* of row_pieces, unit_pieces */",
     "  u64 values, nodes, joined_nodes, room, joined_room; /* in the workspace: row values, nodes to read and to write, room for them */",
+    "  u64 kept; /* leaves of a group whose elements stay in shared memory */",
     string.format("  i64 n[%d]; /* extents: the joined axes, inner first, the further axes, then what is kept */", r),
     string.format("  i64 stride[%d][%d]; /* in bytes */", n, r),
     string.format("  u64 divisor[%d][2]; /* of n[0], n[1], ... */", r),
@@ -105,18 +106,63 @@ local function stages_of(program)
   return list
 end
 
+-- The inputs that the elements of a stage are made of, as a set of their numbers.
+local function inputs_of(stage)
+  local set, in_use = {}, stage.dag and operands_of.used(stage.dag) or {}
+  for k, node in ipairs(stage.dag and stage.dag.inputs or {}) do
+    local input = stage.ins[k].input
+    if input and input ~= rows.INDEX and in_use[node] then set[input] = true end
+  end
+  for _, reduce in ipairs(stage.reduces) do
+    for _, value in ipairs { reduce.from, table.unpack(reduce.others) } do
+      if value.input and value.input ~= rows.INDEX then set[value.input] = true end
+    end
+  end
+  return set
+end
+
+local function state_bytes(types, reduce)
+  return #reduce.others == 0 and types.by_name[reduce.type].size or 8 * (1 + #reduce.others)
+end
+
+-- The most bytes of states of a stage.
+function M.most_states(types, program)
+  local most = 0
+  for _, stage in ipairs(stages_of(program)) do
+    local bytes = 0
+    for _, reduce in ipairs(stage.reduces) do bytes = bytes + state_bytes(types, reduce) end
+    most = math.max(most, bytes)
+  end
+  return most
+end
+
+-- The bytes of an element of each input that several stages load.
+local function kept_bytes(types, record)
+  local bytes, seen, is_kept = 0, {}, {}
+  for _, stage in ipairs(stages_of(record.program)) do
+    for k in pairs(stage.is_row and {} or inputs_of(stage)) do
+      if seen[k] and not is_kept[k] then bytes = bytes + types.by_name[record.dtypes[k + 1]].size end
+      is_kept[k], seen[k] = seen[k], true
+    end
+  end
+  return bytes
+end
+
 -- The items per thread of a kernel, 1, and what the host must know of its stages: 5 bits, how many reduce; whether one follows that does
--- not; 6 bits, the most parts of states of a stage; 8 bits, of all. ORDER qn_rows_work_of_items of runtime/core/simt/row_pieces.c
-function M.items(program)
-  local n, last, most, all = 0, 0, 0, 0
+-- not; 6 bits, the most parts of states of a stage; 8 bits, of all; 3 bits, 0, or n where the inputs that several stages load have
+-- 1 << n bytes or fewer. ORDER qn_rows_work_of_items of runtime/core/simt/row_pieces.c
+function M.items(types, record)
+  local program, kept, n, last, most, all = record.program, 0, 0, 0, 0, 0
+  local bytes = kept_bytes(types, record)
+  while bytes > (kept > 0 and 1 << kept or 0) do kept = kept + 1 end
   for _, stage in ipairs(stages_of(program)) do
     local parts = 0
     for _, reduce in ipairs(stage.reduces) do parts = parts + 1 + #reduce.others end
     if parts > 0 then n = n + 1 elseif not stage.is_row then last = 1 end
     most, all = math.max(most, parts), all + parts
   end
-  if n > 31 or most > 63 or all > 255 then return 1 end -- then rows are not cut into pieces
-  return 1 | n << 8 | last << 13 | most << 14 | all << 20
+  if n > 31 or most > 63 or all > 255 or kept > 7 then return 1 end -- then rows are not cut into pieces
+  return 1 | n << 8 | last << 13 | most << 14 | all << 20 | kept << 28
 end
 
 local function total_name(row) return "total_" .. row end
@@ -138,10 +184,10 @@ local function emit_stage(kit, types, stage, parsed, operands, others, tables, v
   return lines, results
 end
 
--- What is stored of a row value, also of a row without elements.
-local function row_output(kit, types, op, operand, node, value)
+-- What is stored of a row value. has_none: also of a row without elements
+local function row_output(kit, types, op, operand, node, value, has_none)
   local text = kit.output_text(types, operand, node, value)
-  if not math.type(op.empty) then return text end
+  if not has_none or not math.type(op.empty) then return text end
   local bits = number.f64_bits(op.empty + 0.0)
   return string.format("leaves ? %s : %s", text, operands_of.cast_text(types, "f64", operand.dtype, c.literal("f64", bits)))
 end
@@ -159,23 +205,29 @@ local function reads_place(stage)
   return false
 end
 
--- kit: input_text, output_text, param_text, param_name of kernels.lua
-function M.values(kit, types, entry, parsed, tables)
+-- kit: input_text, output_text, param_text, param_name of kernels.lua;
+-- of_run: what follows the name of a loaded element: "[k]", of a run of them; "" of a short row
+function M.values(kit, types, entry, parsed, tables, of_run)
   local record, dag = entry.record, entry.dag
   local n_in, program, op = #dag.inputs, record.program, record.op
   local list = operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, nil)
   local values = { params = {}, operands = list, reducers = {}, stages = {}, slots = M.SLOTS, totals = {}, values = 0,
-                   nodes = 512, is_local = false, is_held = false }
+                   nodes = 512, is_local = false, is_held = false, bytes = 0 }
   local used, others = operands_of.used(dag), { "k" }
+  of_run = of_run or "[k]"
   for _, o in ipairs(list) do
     o.vectors, o.base, o.value_bit = "got_" .. o.short, "to_" .. o.short, kit.VALUE_FLAG + o.index
+    o.tile, o.pitch, o.kept = "tile_" .. o.short, "pitch_" .. o.short, "kept_" .. o.short
+    o.is_loaded, o.is_tiled, o.is_kept, o.is_again, o.before_kept, o.before = false, false, false, false, 0, values.bytes
+    values.bytes = values.bytes + o.size
   end
+  values.bytes = nil
   for k, node in ipairs(dag.params) do
     others[#others + 1] = kit.param_name(node, k)
     if used[node] then table.insert(values.params, kit.param_text(node, k)) end
   end
   for row = 0, #program.row_types - 1 do others[#others + 1] = total_name(row) end
-  for id = 0, #program.reduces - 1 do table.move({ "tree_" .. id, "sum_" .. id }, 1, 2, #others + 1, others) end
+  for id = 0, #program.reduces - 1 do table.move({ "tree_" .. id, "sum_" .. id, "lane_" .. id }, 1, 3, #others + 1, others) end
   for at = 0, #program.reduces - 1 do table.move({ "node_" .. at, "waiting_" .. at }, 1, 2, #others + 1, others) end
 
   local is_read = {} -- row values
@@ -191,10 +243,10 @@ function M.values(kit, types, entry, parsed, tables)
   for _, stage in ipairs(stages_of(program)) do
     if not stage.is_row then position = position + 1 end
     local made = { is_row = stage.is_row, body = {}, totals = {}, outputs = {}, operands = {}, inputs = {}, reduces = {}, is_stored = false,
-                   number = position, when = reduced and string.format(" && (!stage || (stage == %d && step == 2))", reduced) or "" }
+                   number = position, when = string.format(" && (!stage || (stage == %d && step == 2))", reduced or 1) }
     local function stored(out, node, value)
       local o = setmetatable({}, { __index = list[n_in + 1 + out.output] })
-      o.value = stage.is_row and row_output(kit, types, op, o, node, value) or kit.output_text(types, o, node, value)
+      o.value = stage.is_row and row_output(kit, types, op, o, node, value, of_run ~= "") or kit.output_text(types, o, node, value)
       table.insert(made.outputs, o)
     end
     if stage.is_row then
@@ -222,10 +274,9 @@ function M.values(kit, types, entry, parsed, tables)
       local function need(k) -- operand k, an input
         if is_met[k] or k == rows.INDEX then return end
         is_met[k] = true
-        local unless_there = is_loaded[k] and "if (!is_held) " or "" -- else it is still in registers
-        values.is_held = values.is_held or is_loaded[k] == true
-        local o = setmetatable({ unless_there = unless_there }, { __index = list[k + 1] })
-        is_loaded[k] = true
+        local o = setmetatable({ is_again = is_loaded[k] == true }, { __index = list[k + 1] })
+        list[k + 1].is_kept = list[k + 1].is_kept or o.is_again
+        is_loaded[k], list[k + 1].is_loaded, list[k + 1].is_tiled = true, true, true
         table.insert(made.inputs, o)
         table.insert(made.operands, o)
       end
@@ -242,7 +293,7 @@ function M.values(kit, types, entry, parsed, tables)
             local o = list[value.input + 1]
             need(value.input)
             variable_of[node] = o.name
-            table.insert(made.body, kit.input_text(types, o, node, o.vectors .. "[k]", nil, bare[node]))
+            table.insert(made.body, kit.input_text(types, o, node, o.vectors .. of_run, nil, bare[node]))
           end
         end
         local lines, results = emit_stage(kit, types, stage, parsed, list, others, tables, variable_of)
@@ -253,6 +304,7 @@ function M.values(kit, types, entry, parsed, tables)
           else
             stored(out, stage.dag.outputs[k], results[k])
             table.insert(made.operands, list[n_in + 1 + out.output])
+            list[n_in + 1 + out.output].is_tiled = true
           end
         end
       end
@@ -263,13 +315,11 @@ function M.values(kit, types, entry, parsed, tables)
         local o = list[from.input + 1]
         local name = string.format("in_%s_%d_%d", o.short, nth, part)
         need(from.input)
-        table.insert(made.body, kit.input_text(types, setmetatable({ name = name }, { __index = o }), { type = wanted }, o.vectors .. "[k]", nil, false))
+        table.insert(made.body, kit.input_text(types, setmetatable({ name = name }, { __index = o }), { type = wanted }, o.vectors .. of_run, nil, false))
         return name
       end
       for nth, reduce in ipairs(stage.reduces) do
         local element, by, totals = types.by_name[reduce.type].c, M.reducer_name(reduce), {}
-        local state_bytes = 8 * (1 + #reduce.others)
-        if #reduce.others == 0 then state_bytes = types.by_name[reduce.type].size end
         local value = part_text(reduce.from, program.row_types[reduce.to + 1], nth, 0)
         local is_state = #reduce.others > 0
         if is_state then
@@ -292,12 +342,21 @@ function M.values(kit, types, entry, parsed, tables)
         shared[nth] = shared[nth] or {}
         if not shared[nth][element] then
           shared[nth][element] = true
-          table.insert(values.reducers, { number = nth - 1, element = element, bytes = state_bytes })
+          table.insert(values.reducers, { number = nth - 1, element = element, bytes = state_bytes(types, reduce) })
         end
       end
     end
     made.has_place = stage.is_row ~= true and reads_place(stage)
     values.stages[#values.stages + 1] = made
+  end
+  local kept = 0
+  for _, o in ipairs(list) do
+    values.is_held = values.is_held or o.is_kept
+    if o.is_kept then o.before_kept, kept = kept, kept + o.size end
+  end
+  for _, stage in ipairs(values.stages) do
+    stage.has_kept = false
+    for _, o in ipairs(stage.inputs) do stage.has_kept = stage.has_kept or o.is_kept end
   end
   -- Of many reductions in one stage the nodes that wait are in each thread's own memory.
   local bytes = 0

@@ -11,9 +11,30 @@ local M = {}
 M.TEMPLATE, M.HEADER = "scan", rows.HEADER
 local FIXED_FIELDS = 19 -- ORDER QN_SCAN_FIELDS of runtime/core/simt/scans.h
 
-M.max_rank, M.reducers = rows.max_rank, rows.reducers
+M.max_rank = rows.max_rank
 
--- The fields of a record, beside those of variants.lua. A: the accumulator's dtype; combine: its DAG; make(fields) -> record
+-- The struct by which a record's states are combined. Of an op that finds a state is a value and its place.
+local function state_name(record)
+  local reduce = record.program.reduces[1]
+  return record.sought and string.format("q_found_%s_%s", reduce.op.c_name, reduce.type) or rows.reducer_name(reduce)
+end
+
+-- As rows.reducers
+function M.reducers(types, record, dag)
+  local list, reduce = rows.reducers(types, record, dag), record.program.reduces[1]
+  if not record.sought then return list end
+  local t, above = types.by_name[reduce.type], record.sought == "max" and ">" or "<"
+  local is_found = string.format("b.v %s a.v", above)
+  if t.kind == "float" then is_found = is_found .. " || (b.v != b.v && a.v == a.v)" end -- the first of NaNs
+  list[#list + 1] = { name = state_name(record), text = table.concat({
+    "struct " .. state_name(record) .. " {", "  struct T { " .. t.c .. " v; i64 i; };", "  static Q_FN T of(T a, T b) {",
+    "    const bool is_found = " .. is_found .. ";",
+    "    return T{" .. list[1].name .. "::of(a.v, b.v), is_found ? b.i : a.i};", "  }", "};\n" }, "\n") }
+  return list
+end
+
+-- The fields of a record, beside those of variants.lua. A: the accumulator's dtype; combine: its DAG; make(fields) -> record.
+-- fields.sought: "max", "min": places are a second output
 function M.record(fields, A, combine, make)
   fields.classes, fields.rank = ("s"):rep(#fields.dtypes), "n"
   local record = make(fields)
@@ -26,10 +47,11 @@ end
 function M.arguments_name(shape) return string.format("q_scan_%d_%d", shape.operands, shape.rank) end
 
 -- Fields of 8 bytes.
-function M.n_arguments(shape) return shape.operands * (1 + shape.rank) + FIXED_FIELDS + 3 * shape.rank end
+function M.n_arguments(shape) return shape.operands * (1 + shape.rank) + FIXED_FIELDS + (shape.operands > 2 and 2 or 0) + 3 * shape.rank end
 
 function M.arguments_text(shape)
   local n, r = shape.operands, shape.rank
+  local places = "  u64 turn, initial_place; /* the last place, which places are subtracted from, or -1; where that of no elements is */\n"
   return table.concat({
     string.format("struct %s {", M.arguments_name(shape)),
     string.format("  u64 ptr[%d]; /* addresses of the first element, and of its result */", n),
@@ -42,7 +64,7 @@ function M.arguments_text(shape)
     "  u64 piece_divisor[2], span_divisor[2]; /* of row_pieces, spans */",
     "  u64 initial, initial_offset; /* the result of no elements: its bits; where it is, from the row's first result */",
     "  u64 totals, ends; /* in the workspace: of chunks, of spans; then what comes before each */",
-    string.format("  i64 n[%d]; /* extents: the axis, then what is kept */", r),
+    string.format("%s  i64 n[%d]; /* extents: the axis, then what is kept */", n > 2 and places or "", r),
     string.format("  i64 stride[%d][%d]; /* in bytes */", n, r),
     string.format("  u64 divisor[%d][2]; /* of n[0], n[1], ... */", r),
     "};" }, "\n") .. "\n"
@@ -52,12 +74,14 @@ end
 function M.values(kit, types, entry)
   local record = entry.record
   local A = record.program.reduces[1].type
-  local list = operands_of.of_record(types, record, { "x", "out" }, 1, {}, nil)
+  local finds = record.sought ~= nil
+  local list = operands_of.of_record(types, record, { "x", "out", finds and "places" or nil }, 1, {}, nil)
   local node = { type = A }
-  return { input = list[1].element, output = list[2].element, state = types.by_name[A].c, by = rows.reducer_name(record.program.reduces[1]),
+  local by, held = state_name(record), types.by_name[A].c
+  return { input = list[1].element, output = list[2].element, state = finds and by .. "::T" or held, by = by, finds = finds, held = held,
            input_line = kit.input_text(types, list[1], node, "got", nil, false), value = kit.output_text(types, list[2], node, "v1"),
-           resident = types.by_name[A].size < 8 and 2 or 1, -- 2 blocks of a multiprocessor: at most 128 registers a thread
-           zero = "0" }
+           resident = types.by_name[A].size < 8 and not finds and 2 or 1, -- 2 blocks of a multiprocessor: at most 128 registers a thread
+           zero = finds and by .. "::T{}" or "0" }
 end
 
 return M

@@ -10,6 +10,7 @@ local promote = require "gen.front.promote"
 local kinds = require "gen.kinds.kinds"
 local rows_cuda = require "gen.targets.cuda.rows"
 local scans_cuda = require "gen.targets.cuda.scans"
+local short_rows = require "gen.targets.cuda.short_rows"
 local saturate = require "gen.graph.saturate"
 local dtypes_of = require "gen.targets.cuda.dtypes"
 local variants = require "gen.targets.variants"
@@ -52,6 +53,8 @@ local function entry_of_index(model, op, request)
   return { record = { op = op, K = K, dtypes = { indices, out } }, dag = dag }
 end
 
+local function form_of_rows(request) return tostring(request.rank) == short_rows.RANK and short_rows or rows_cuda end
+
 -- The entry of an op that reduces for kernels_cuda.file, or nil, message, kind.
 local function entry_of_rows(model, op, request)
   local types, promoted, why = model.types, nil, nil
@@ -64,16 +67,17 @@ local function entry_of_rows(model, op, request)
   local dag, message, kind = expr.op_dag(model, op, K)
   if not dag then return nil, message, kind end
   local fields = { op = op, K = K, dtypes = table.move(request.dtypes, 1, #request.dtypes, 1, {}) }
-  return { record = rows_cuda.record(types, fields, dag, function(given) return given end), dag = dag }
+  return { record = rows_cuda.record(types, fields, dag, form_of_rows(request), function(given) return given end), dag = dag }
 end
 
 -- The entry of an op that scans for kernels_cuda.file, or nil, message, kind.
 local function entry_of_scan(model, op, request)
   local types, kind = model.types, kinds.of(op)
-  local K = #request.dtypes == 2 and expr.compute_type(types, op, request.dtypes[1])
+  local n = 1 + #op.outputs
+  local K = #request.dtypes == n and expr.compute_type(types, op, request.dtypes[1])
   if not K then return nil, string.format("%s: no dtype '%s'", op.name, request.dtypes[1]), "dtype" end
   local A = kind.accumulator(types, op, K)
-  local fields = { op = op, K = K, dtypes = table.move(request.dtypes, 1, 2, 1, {}) }
+  local fields = { op = op, K = K, dtypes = table.move(request.dtypes, 1, n, 1, {}), sought = kind.sought(op) }
   local record = scans_cuda.record(fields, A, expr.combine(model, op, A), function(given) return given end)
   return { record = record, dag = record.dag }
 end
@@ -137,7 +141,7 @@ function M.text(model, banner, request, templates, headers)
     entry, message, kind = entry_of_op(model, op, request)
   else
     entry, message, kind = host.entry(model, request, true)
-    if entry and entry.reduces then rows_cuda.record(model.types, entry.record, entry.dag, function(given) return given end) end
+    if entry and entry.reduces then rows_cuda.record(model.types, entry.record, entry.dag, form_of_rows(request), function(given) return given end) end
   end
   if not entry then return nil, message, kind end
   local record = entry.record
@@ -149,7 +153,7 @@ function M.text(model, banner, request, templates, headers)
     return nil, string.format("%s: %d operands and their parameters are more than a launch takes", record.op.name, n), "limit"
   end
   local _, items_per_thread = kernels_cuda.items(model.types, record, request.n_in)
-  if record.by == rows_cuda then items_per_thread = rows_cuda.items(record.program) end
+  if record.by == rows_cuda then items_per_thread = rows_cuda.items(model.types, record) end
   return kernels_cuda.file(model.types, banner, { entry }, templates, headers), items_per_thread
 end
 

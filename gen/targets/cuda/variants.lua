@@ -17,8 +17,10 @@
 
 local expr = require "gen.graph.expr"
 local kinds = require "gen.kinds.kinds"
+local row_stages = require "gen.graph.rows"
 local rows_cuda = require "gen.targets.cuda.rows"
 local scans_cuda = require "gen.targets.cuda.scans"
+local short_rows = require "gen.targets.cuda.short_rows"
 local saturate = require "gen.graph.saturate"
 local variants = require "gen.targets.variants"
 
@@ -123,8 +125,14 @@ end
 -- Whether a cast can change bits: from a dtype to itself only those of NaN and bool.
 M.changes = kinds.changes
 
+-- The forms of kernels that reduce, by the index width: a thread has a short row where 32 bits suffice.
+local function row_forms(types, dag, is_wide)
+  local is_short = not is_wide and short_rows.is_worthwhile(types, row_stages.stages(types, dag))
+  return is_short and { rows_cuda, short_rows } or { rows_cuda }
+end
+
 -- The functions that kinds of op use to make records of their own.
-local kit = { record = M.record, rows_record = rows_cuda.record, scan_record = scans_cuda.record,
+local kit = { record = M.record, rows_record = rows_cuda.record, row_forms = row_forms, scan_record = scans_cuda.record,
               kernel_dtypes = variants.kernel_dtypes, saturate = saturate.dag, INDEX_DTYPE = M.INDEX_DTYPE }
 
 -- The records of one op, sorted by kernel dtype; arguments as those of variants.of_op.

@@ -170,6 +170,7 @@ int arguments_bind(const op_object *op, PyObject *const *args, Py_ssize_t n, PyO
   bound->dtype = NULL;
   bound->stream = NULL;
   bound->has_stream = 0;
+  bound->is_foreign = 0;
   bound->axis.kind = AXIS_DEFAULT;
   bound->n_params = 0;
   for (Py_ssize_t k = info->n_in; k < n; k++)

@@ -14,6 +14,7 @@ typedef struct arguments {
   PyObject *out[OP_MAX_OPERANDS]; /* borrowed; NULL: to be made */
   PyObject *out_given;            /* as it was given: the object of the only output, or a tuple; NULL */
   int32_t n_made;                 /* outputs to be made */
+  int32_t is_foreign;             /* set by a call: an operand is of a kind that operand/foreign.h converts */
   const dtype_row *dtype;         /* of these; NULL: as the op infers it */
   void *stream;
   int32_t has_stream;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/errors.h"
-#include "base/lines.h"
 #include "operand/call_operand.h"
 #include "operand/cast.h"
 #include "operand/result.h"
@@ -83,7 +82,11 @@ static int take_all(call *call) {
   for (int32_t k = 0; k < n_operands(call); k++) {
     PyObject *object = k < call->info->n_in ? call->given->in[k] : call->given->out[k - call->info->n_in];
     call->n_taken = k + 1;
-    if (object && operand_take(object, call->info, k, call->how.stream, &call->operands[k])) return -1;
+    const int failed = object ? operand_take(object, call->info, k, call->how.stream, &call->operands[k]) : 0;
+    if (failed) {
+      call->given->is_foreign = failed > 0;
+      return -1;
+    }
     if (object && !call->like && call->operands[k].kind != OPERAND_NUMBER) call->like = &call->operands[k];
   }
   return 0;
@@ -154,20 +157,36 @@ static int set_axes(call *call) {
   return 0;
 }
 
+/* All inputs are numbers. Alone they are converted as foreign objects are; beside outputs they have no dtype. */
+static int refuse_numbers(call *call) {
+  for (int32_t k = call->info->n_in; k < n_operands(call); k++)
+    if (!is_made(call, k))
+      return operand_fail(call->operands, PyExc_TypeError, "all inputs are numbers, which have no dtype of their own; give one of them as "
+                          "a tensor, quern.asarray(x, dtype=...)");
+  call->given->is_foreign = 1;
+  return -1;
+}
+
 static int read_all(call *call) {
   int is_settled = 1, n_numbers = 0;
   for (int32_t k = 0; k < n_operands(call); k++) {
     operand *operand = &call->operands[k];
+    call->tensors[k] = NULL;
     if (is_made(call, k)) continue;
     if (operand_read(operand)) return -1;
-    if (operand->kind == OPERAND_NUMBER)
+    if (operand->kind == OPERAND_NUMBER) {
       n_numbers++;
-    else
-      is_settled &= operand->doubt == OPERAND_SURE && operand->tensor->device.device_type == kDLCPU;
+      continue;
+    }
+    call->tensors[k] = operand->tensor;
+    is_settled &= operand->doubt == OPERAND_SURE && operand->tensor->device.device_type == kDLCPU;
   }
   if (!is_settled && settle_all(call)) return -1;
+  if (n_numbers && n_numbers == call->info->n_in) return refuse_numbers(call);
   if (n_numbers && operand_numbers(call->operands, call->info->n_in, &call->op->numbers)) return -1;
-  for (int32_t k = 0; k < n_operands(call); k++) call->tensors[k] = is_made(call, k) ? NULL : call->operands[k].tensor;
+  if (!is_settled)
+    for (int32_t k = 0; k < n_operands(call); k++) call->tensors[k] = is_made(call, k) ? NULL : call->operands[k].tensor;
+  for (int32_t k = 0; n_numbers && k < call->info->n_in; k++) call->tensors[k] = call->operands[k].tensor;
   if (call->op->axes >= 0 && set_axes(call)) return -1;
   return call->given->dtype && !call->given->n_made ? check_dtype(call) : 0;
 }
@@ -251,13 +270,6 @@ static int gives_other(const call *call, const quern_shape *shapes) {
   return 0;
 }
 
-/* An input of the wanted dtype, row-major, without memory: for explain. */
-static void imagine_cast(operand *operand, const dtype_row *dtype) {
-  const DLTensor *from = operand->tensor;
-  operand->own = (DLTensor){.device = from->device, .ndim = from->ndim, .dtype = dtype_dlpack(dtype), .shape = from->shape};
-  operand->tensor = &operand->own;
-}
-
 static int cast_each(call *call, int is_imagined) {
   const dtype_row *dtype = call->given->dtype;
   const int small = is_small(call);
@@ -265,10 +277,7 @@ static int cast_each(call *call, int is_imagined) {
     operand *operand = &call->operands[k];
     if (operand->kind == OPERAND_NUMBER || dtype_of(operand->tensor->dtype) == dtype) continue;
     if (!has_name(call->info->args[k].dtypes, dtype->name)) continue; /* an index, a condition */
-    if (is_imagined)
-      imagine_cast(operand, dtype);
-    else if (operand_cast(operand, dtype, call->how.stream, small))
-      return -1;
+    if (is_imagined ? operand_imagine_cast(operand, dtype) : operand_cast(operand, dtype, call->how.stream, small)) return -1;
     call->tensors[k] = operand->tensor;
   }
   return 0;
@@ -379,7 +388,7 @@ static int give_workspace(call *call, operand *made) {
     return 0;
   }
   const quern_shape shape = {.size = sizeof shape, .device = device, .dtype = {.code = kDLUInt, .bits = 8, .lanes = 1}, .ndim = 1,
-                             .shape = {(int64_t)bytes}};
+                             .shape = {(int64_t)bytes}, .strides = {1}};
   made->info = info;
   made->index = 0;
   if (operand_result(like, &shape, made)) {
@@ -395,11 +404,16 @@ static int run(call *call) {
   const quern_op_info *info = call->info;
   quern_status status;
   for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
-  int small = is_small(call);
+  const int is_known = memo_knows(&call->op->memo, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in, &call->how);
+  const int small = is_known || is_small(call); /* only small calls are remembered */
   quern_plan *plan = small && is_writable(call)
                          ? memo_begin(&call->op->memo, call->op->op, info->n_in, call->tensors, info->n_out,
-                                      call->tensors + info->n_in, &call->how)
+                                      call->tensors + info->n_in, &call->how, is_known)
                          : NULL;
+  if (small)
+    call->op->last.n = 0;
+  else
+    memo_note(&call->op->last, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in, &call->how);
   if (plan) {
     status = run_plan(call, plan);
   } else if (small && !call->op->may_compile) {
@@ -434,7 +448,7 @@ PyObject *call_run(op_object *op, arguments *given) {
 
 /* ---- Explaining ---- */
 
-/* Outputs that are not given are described as compact memory. */
+/* Outputs that are not given are described as the memory that they would have. */
 static int imagine_results(call *call, quern_shape *shapes) {
   if (!call->given->n_made) return 0;
   if (find_shapes(call, shapes)) return -1;
@@ -442,23 +456,64 @@ static int imagine_results(call *call, quern_shape *shapes) {
     quern_shape *shape = &shapes[k - call->info->n_in];
     if (!is_made(call, k)) continue;
     call->operands[k].own =
-        (DLTensor){.device = shape->device, .ndim = shape->ndim, .dtype = shape->dtype, .shape = shape->shape};
+        (DLTensor){.device = shape->device, .ndim = shape->ndim, .dtype = shape->dtype, .shape = shape->shape, .strides = shape->strides};
     call->tensors[k] = &call->operands[k].own;
     call->operands[k].flags = 0;
   }
   return 0;
 }
 
+#define LARGEST_TEXT (1 << 20)
+
+/* The library's lines on a call, owned by the caller (PyMem_Free). It may compile, so the GIL is released. NULL: an exception. */
+static char *ask_library(op_object *op, DLTensor *const *tensors, const quern_call *how) {
+  const quern_op_info *info = op->info;
+  for (size_t size = 8192;; size *= 4) {
+    char *text = PyMem_Malloc(size);
+    if (!text) return (char *)PyErr_NoMemory();
+    PyThreadState *thread = PyEval_SaveThread();
+    quern_status status = quern_op_explain(op->op, info->n_in, tensors, info->n_out, tensors + info->n_in, how, text, size);
+    PyEval_RestoreThread(thread);
+    if (status == QUERN_OK || (status == QUERN_E_LIMIT && size >= LARGEST_TEXT)) return text;
+    PyMem_Free(text);
+    if (status != QUERN_E_LIMIT) return (char *)raise_status(status);
+  }
+}
+
+/* (name, whether it is an output, dtype, shape) */
+static PyObject *operand_facts(const quern_op_info *info, int32_t k, const DLTensor *tensor) {
+  char dtype[DTYPE_CHARS];
+  PyObject *shape = PyTuple_New(tensor->ndim);
+  for (int32_t d = 0; shape && d < tensor->ndim; d++) {
+    PyObject *extent = PyLong_FromLongLong(tensor->shape[d]);
+    if (!extent || PyTuple_SetItem(shape, d, extent)) Py_CLEAR(shape);
+  }
+  return shape ? Py_BuildValue("sOsN", info->args[k].name, k < info->n_in ? Py_False : Py_True, dtype_text(tensor->dtype, dtype), shape)
+               : NULL;
+}
+
+/* A quern.Explanation. */
+static PyObject *make_explanation(op_object *op, DLTensor *const *tensors, const quern_call *how) {
+  const int32_t n = op->info->n_in + op->info->n_out;
+  PyObject *operands = PyTuple_New(n), *module = NULL, *made = NULL;
+  for (int32_t k = 0; operands && k < n; k++) {
+    PyObject *facts = operand_facts(op->info, k, tensors[k]);
+    if (!facts || PyTuple_SetItem(operands, k, facts)) Py_CLEAR(operands);
+  }
+  char *text = operands ? ask_library(op, tensors, how) : NULL;
+  if (text) module = PyImport_ImportModule("quern._explain");
+  if (module) made = PyObject_CallMethod(module, "Explanation", "sssO", text, op->info->name, op->info->formula, operands);
+  Py_XDECREF(module);
+  Py_XDECREF(operands);
+  PyMem_Free(text);
+  return made;
+}
+
 static PyObject *explain(call *call, quern_shape *shapes) {
-  char text[8192];
   const quern_op_info *info = call->info;
   if (hold_tensors(call) || (wants_cast(call) && cast_inputs(call, 1)) || imagine_results(call, shapes)) return NULL;
   for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
-  PyThreadState *thread = PyEval_SaveThread(); /* it may compile */
-  quern_status status = quern_op_explain(call->op->op, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in,
-                                         &call->how, text, sizeof text);
-  PyEval_RestoreThread(thread);
-  return status && status != QUERN_E_LIMIT ? raise_status(status) : lines_dict(text);
+  return make_explanation(call->op, call->tensors, &call->how);
 }
 
 static __attribute__((noinline)) PyObject *explain_all(call *call) {
@@ -475,4 +530,17 @@ PyObject *call_explain(op_object *op, arguments *given) {
   if (take_all(&call) == 0 && read_all(&call) == 0) result = explain_all(&call);
   call_end(&call);
   return result;
+}
+
+PyObject *call_explain_last(op_object *op) {
+  DLTensor tensors[OP_MAX_OPERANDS], *pointers[OP_MAX_OPERANDS];
+  quern_scalar params[OP_MAX_PARAMS];
+  int64_t room[MEMO_WORDS];
+  const int32_t n = op->info->n_in + op->info->n_out, n_params = memo_call(&op->last, &op->memo, n, tensors, room, params);
+  const quern_call how = {.size = sizeof how, .params = n_params > 0 ? params : NULL, .n_params = n_params > 0 ? n_params : 0};
+  if (n_params < 0 || op->info->op_class == QUERN_CLASS_DYNAMIC) return new_ref(Py_None); /* those read values */
+  for (int32_t k = 0; k < n; k++) pointers[k] = &tensors[k];
+  PyObject *made = make_explanation(op, pointers, &how);
+  if (made || !clear_refusal()) return made;
+  return new_ref(Py_None);
 }

@@ -6,11 +6,15 @@
 
 #include "call/arguments.h"
 
-/* Computes. The result, or the tuple of the results: the objects given as outputs, or new ones. NULL: an exception.
+/* Computes. The result, or the tuple of the results: the objects given as outputs, or new ones. NULL: an exception; or, with
+ * given->is_foreign, none: objects of other libraries must be converted first (operand/foreign.h).
  * Both set the parameter of the axes. */
 PyObject *call_run(op_object *op, arguments *given);
 
-/* The library's explanation of such a call, as a dict. NULL: an exception. */
+/* The library's explanation of such a call, a quern.Explanation. NULL: as above. */
 PyObject *call_explain(op_object *op, arguments *given);
+
+/* The explanation of a call like the last one, a quern.Explanation; None: there was none, or it cannot be explained. */
+PyObject *call_explain_last(op_object *op);
 
 #endif

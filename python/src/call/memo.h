@@ -18,10 +18,26 @@ typedef struct memo {
   int64_t words[MEMO_WORDS];
 } memo;
 
-/* Borrows the plan for these operands and the parameters of `how`, until memo_end; it is run without parameters. NULL: there is
- * none, call the op. */
+/* The layout and the parameters of the last call that had no plan, as words: for memo_call. */
+typedef struct memo_words {
+  int32_t n; /* 0: there was none, or the plan's call came later */
+  int64_t words[MEMO_WORDS];
+} memo_words;
+
+/* Keeps them for a call of any device. */
+void memo_note(memo_words *last, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *how);
+
+/* The operands, without memory, and the parameters that the words say. Returns the number of parameters; -1: no words. room: of
+ * 2 * MEMO_WORDS shapes and strides. */
+int32_t memo_call(const memo_words *last, const memo *memo, int32_t n, DLTensor *tensors, int64_t *room, quern_scalar *params);
+
+/* Whether the last call that memo_begin has seen had these operands and the parameters of `how`. */
+int memo_knows(const memo *memo, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *how);
+
+/* Borrows the plan for such a call, until memo_end; it is run without parameters. NULL: there is none, call the op. is_known: what
+ * memo_knows has said. */
 quern_plan *memo_begin(memo *memo, quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
-                       const quern_call *how);
+                       const quern_call *how, int is_known);
 static inline void memo_end(memo *memo) { memo->is_running = 0; }
 
 void memo_clear(memo *memo);

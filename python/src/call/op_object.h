@@ -27,7 +27,9 @@ typedef struct op_object {
   uint8_t reduces_all;       /* of a reducing op: its axes are by default all, not the last one */
   uint8_t scans;             /* it runs along exactly one axis */
   int32_t axes, keepdims, initial; /* the indices of these parameters of a reducing op; -1: it has none */
+  PyObject *origin;          /* owned: what pickling and repr must know beside info: see context.c; NULL: nothing */
   memo memo;
+  memo_words last;
 } op_object;
 
 #endif

@@ -4,38 +4,35 @@
  * registered there, and a context of its own for expressions and specs, which the process-wide one does not accept. */
 #include "op/context.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/errors.h"
 #include "base/lines.h"
 #include "call/op_object.h"
+#include "op/context_object.h"
 #include "op/op.h"
-
-typedef struct context_object {
-  PyObject_HEAD
-  PyObject *weak_references;
-  quern_ctx *ctx;     /* owned; NULL: default context, not needed yet */
-  int32_t is_default;
-  PyObject *ops;      /* dict: name -> the quern.Op last found under it */
-} context_object;
 
 static PyTypeObject *context_type; /* for the life of the process */
 
-static context_object *make_context(quern_ctx *ctx, int is_default) {
-  context_object *self = PyObject_New(context_object, context_type);
-  PyObject *ops = self ? PyDict_New() : NULL;
+/* Takes over the context and the reference to the options, which may be NULL after an exception. */
+static context_object *make_context(quern_ctx *ctx, int is_default, PyObject *options) {
+  context_object *self = options ? PyObject_New(context_object, context_type) : NULL;
   if (!self) {
+    Py_XDECREF(options);
     quern_ctx_release(ctx);
     return NULL;
   }
   self->weak_references = NULL;
   self->ctx = ctx;
   self->is_default = is_default;
-  self->ops = ops;
-  if (!ops) Py_CLEAR(self);
+  self->options = options;
+  self->ops = PyDict_New();
+  self->expressions = PyDict_New();
+  self->specs = PyDict_New();
+  self->spec_of = PyDict_New();
+  self->loading = PyThread_allocate_lock();
+  if (!self->loading && !PyErr_Occurred()) PyErr_NoMemory();
+  if (!self->ops || !self->expressions || !self->specs || !self->spec_of || !self->loading) Py_CLEAR(self);
   return self;
 }
 
@@ -44,7 +41,12 @@ static void context_delete(PyObject *object) {
   PyTypeObject *type = Py_TYPE(object);
   if (self->weak_references) PyObject_ClearWeakRefs(object);
   quern_ctx_release(self->ctx);
+  Py_XDECREF(self->options);
   Py_XDECREF(self->ops);
+  Py_XDECREF(self->expressions);
+  Py_XDECREF(self->specs);
+  Py_XDECREF(self->spec_of);
+  if (self->loading) PyThread_free_lock(self->loading);
   PyObject_Free(self);
   Py_DECREF(type);
 }
@@ -83,6 +85,9 @@ static int take_path(PyObject *value, PyObject **bytes) {
 
 static const char *text_of(PyObject *bytes) { return bytes ? PyBytes_AsString(bytes) : NULL; }
 
+/* A path as a str: a new reference. */
+static PyObject *path_object(PyObject *bytes) { return bytes ? PyUnicode_DecodeFSDefault(PyBytes_AsString(bytes)) : new_ref(Py_None); }
+
 static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   static char *names[] = {"jit", "threads", "cache_dir", "cc", NULL};
   PyObject *jit = Py_None, *threads = Py_None, *cache_dir = Py_None, *cc = Py_None;
@@ -96,7 +101,7 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     options.cache_dir = text_of(cache_dir_bytes);
     options.cc = text_of(cc_bytes);
     quern_status status = quern_ctx_create(&options, &ctx);
-    self = status ? raise_status(status) : (PyObject *)make_context(ctx, 0);
+    self = status ? raise_status(status) : (PyObject *)make_context(ctx, 0, Py_BuildValue("OONN", jit, threads, path_object(cache_dir_bytes), path_object(cc_bytes)));
   }
   Py_XDECREF(cache_dir_bytes);
   Py_XDECREF(cc_bytes);
@@ -105,7 +110,7 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywo
 
 /* ---- Finding ops ---- */
 
-static quern_ctx *own_ctx(context_object *self) {
+quern_ctx *context_own(context_object *self) {
   quern_status status = self->ctx ? QUERN_OK : quern_ctx_create(NULL, &self->ctx);
   if (status) raise_status(status);
   return self->ctx;
@@ -143,8 +148,17 @@ static int is_of_reduced(const context_object *self, const char *name) {
   return is_reduced;
 }
 
-/* The quern.Op of that name, the same object as long as the library finds the same op: a new reference. */
-static PyObject *op_of(context_object *self, PyObject *name) {
+/* What quern._pickles and quern._show know of an op: (its kind "op" or "expression", its name or text, the context's options, the path
+ * of its spec or None, the paths of all specs of the context). */
+static PyObject *origin_of(const context_object *self, const char *kind, PyObject *text) {
+  PyObject *spec = PyDict_GetItemWithError(self->spec_of, text), *paths = PyDict_Values(self->spec_of);
+  PyObject *set = paths ? PySet_New(paths) : NULL, *sorted = set ? context_sorted(set) : NULL;
+  Py_XDECREF(paths);
+  return sorted ? Py_BuildValue("sOOON", kind, text, self->options, spec ? spec : Py_None, sorted) : NULL;
+}
+
+/* The same object as long as the library finds the same op. */
+PyObject *context_find(context_object *self, PyObject *name) {
   quern_op *op;
   if (!PyUnicode_Check(name)) return PyErr_Format(PyExc_TypeError, "the name of an op: %R, expected a str", name);
   PyObject *known = PyDict_GetItemWithError(self->ops, name), *text;
@@ -168,18 +182,19 @@ static PyObject *op_of(context_object *self, PyObject *name) {
   Py_XDECREF(known);
   PyObject *found = status ? raise_status(status) : op_new(op, !is_built_in(PyBytes_AsString(text)), is_of_reduced(self, PyBytes_AsString(text)));
   Py_DECREF(text);
+  if (found) found = op_with_origin(found, origin_of(self, "op", name));
   if (found && PyDict_SetItem(self->ops, name, found)) Py_CLEAR(found);
   return found;
 }
 
-static PyObject *context_op(PyObject *self, PyObject *name) { return op_of((context_object *)self, name); }
+static PyObject *context_op(PyObject *self, PyObject *name) { return context_find((context_object *)self, name); }
 
 static PyObject *context_call(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
   if (n < 1) {
     PyErr_SetString(PyExc_TypeError, "call: the name of an op is wanted");
     return NULL;
   }
-  op_object *op = (op_object *)op_of((context_object *)self, args[0]);
+  op_object *op = (op_object *)context_find((context_object *)self, args[0]);
   PyObject *result = op ? op->vectorcall((PyObject *)op, args + 1, (size_t)(n - 1), keywords) : NULL;
   Py_XDECREF(op);
   return result;
@@ -198,14 +213,13 @@ static int add_names(quern_ctx *ctx, PyObject *names) {
   return 0;
 }
 
-static PyObject *set_of_names(const context_object *self) {
+PyObject *context_names(const context_object *self) {
   PyObject *names = PySet_New(NULL);
   if (names && ((self->is_default && add_names(NULL, names)) || (self->ctx && add_names(self->ctx, names)))) Py_CLEAR(names);
   return names;
 }
 
-/* A sorted tuple. Releases the set, which may be NULL. */
-static PyObject *sorted(PyObject *names) {
+PyObject *context_sorted(PyObject *names) {
   PyObject *list = names ? PySequence_List(names) : NULL;
   PyObject *tuple = list && PyList_Sort(list) == 0 ? PyList_AsTuple(list) : NULL;
   Py_XDECREF(list);
@@ -215,16 +229,16 @@ static PyObject *sorted(PyObject *names) {
 
 static PyObject *context_ops(PyObject *self, PyObject *unused) {
   (void)unused;
-  return sorted(set_of_names((context_object *)self));
+  return context_sorted(context_names((context_object *)self));
 }
 
 /* ---- Making ops ---- */
 
-static PyObject *context_compile(PyObject *object, PyObject *expression) {
+PyObject *context_compile(PyObject *object, PyObject *expression) {
   context_object *self = (context_object *)object;
   quern_op *op;
   if (!PyUnicode_Check(expression)) return PyErr_Format(PyExc_TypeError, "compile: %R, expected a str", expression);
-  PyObject *text = own_ctx(self) ? PyUnicode_AsUTF8String(expression) : NULL;
+  PyObject *text = context_own(self) ? PyUnicode_AsUTF8String(expression) : NULL;
   if (!text) return NULL;
   quern_status status = QUERN_E_ARGUMENT;
   if (strlen(PyBytes_AsString(text)) == (size_t)PyBytes_Size(text)) {
@@ -235,75 +249,7 @@ static PyObject *context_compile(PyObject *object, PyObject *expression) {
     quern_set_last_error("compile: the expression has a character of value 0");
   }
   Py_DECREF(text);
-  return status ? raise_compile(status) : op_new(op, 1, 0);
-}
-
-/* The ops of these names, without backward ops of others among them. Releases `added`. */
-static PyObject *ops_of(context_object *self, PyObject *added) {
-  PyObject *names = sorted(added), *derivatives = names ? PySet_New(NULL) : NULL, *ops = names ? PyList_New(0) : NULL;
-  PyObject *list = derivatives && ops ? PyList_New(0) : NULL;
-  for (Py_ssize_t k = 0; list && k < PyTuple_Size(names); k++) {
-    PyObject *op = op_of(self, PyTuple_GetItem(names, k));
-    const char *backward = op ? ((op_object *)op)->info->backward : NULL;
-    PyObject *derivative = backward ? PyUnicode_FromString(backward) : NULL;
-    if (!op || PyList_Append(ops, op)) Py_CLEAR(list);
-    if (backward && (!derivative || PySet_Add(derivatives, derivative))) Py_CLEAR(list);
-    Py_XDECREF(derivative);
-    Py_XDECREF(op);
-  }
-  for (Py_ssize_t k = 0; list && k < PyTuple_Size(names); k++) {
-    const int came = PySet_Contains(derivatives, PyTuple_GetItem(names, k));
-    if (came < 0 || (!came && PyList_Append(list, PyList_GetItem(ops, k)))) Py_CLEAR(list);
-  }
-  PyObject *result = list ? PyList_AsTuple(list) : NULL;
-  Py_XDECREF(list);
-  Py_XDECREF(ops);
-  Py_XDECREF(derivatives);
-  Py_XDECREF(names);
-  return result;
-}
-
-/* The ops of the names that are in `names` and not in `before`. Releases both. */
-static PyObject *new_ops(context_object *self, PyObject *before, PyObject *names) {
-  PyObject *added = before && names ? PyNumber_Subtract(names, before) : NULL;
-  Py_XDECREF(names);
-  Py_XDECREF(before);
-  return ops_of(self, added);
-}
-
-/* 0: the file can be read; else an errno. It is not opened: that could block on a FIFO. */
-static int check_file(const char *path) {
-  struct stat about;
-  if (stat(path, &about) || access(path, R_OK)) return errno;
-  return S_ISDIR(about.st_mode) ? EISDIR : 0;
-}
-
-static quern_status load(quern_ctx *ctx, const char *path, int *number) {
-  PyThreadState *thread = PyEval_SaveThread(); /* reading a file, or running a spec, may take long */
-  quern_status status = QUERN_E_IO;
-  *number = check_file(path);
-  if (!*number) status = quern_spec_load(ctx, path);
-  PyEval_RestoreThread(thread);
-  return status;
-}
-
-/* The new ops include those that other threads load into the context meanwhile. */
-static PyObject *context_load_spec(PyObject *object, PyObject *path) {
-  context_object *self = (context_object *)object;
-  PyObject *bytes, *before, *result = NULL;
-  int number;
-  if (!own_ctx(self) || !PyUnicode_FSConverter(path, &bytes)) return NULL;
-  if ((before = set_of_names(self))) {
-    quern_status status = load(self->ctx, PyBytes_AsString(bytes), &number);
-    if (status == QUERN_OK) {
-      result = new_ops(self, before, set_of_names(self));
-    } else {
-      Py_DECREF(before);
-      result = number ? raise_file(number, PyBytes_AsString(bytes)) : raise_spec(status, PyBytes_AsString(bytes));
-    }
-  }
-  Py_DECREF(bytes);
-  return result;
+  return status ? raise_compile(status) : op_with_origin(op_new(op, 1, 0), origin_of(self, "expression", expression));
 }
 
 static PyObject *context_describe(PyObject *self, PyObject *unused) {
@@ -322,9 +268,16 @@ static PyMethodDef context_methods[] = {
      "order of appearance; its outputs are the assigned names. `param a;` declares a number as an argument of each call."},
     {"describe", context_describe, METH_NOARGS,
      "describe($self, /)\n--\n\nThe context's resources: a dict of str, among them isa, threads, jit, cuda, cache."},
+    {"evaluate", (PyCFunction)(void (*)(void))context_evaluate, METH_FASTCALL | METH_KEYWORDS,
+     "evaluate($self, expression, /, local_dict=None, global_dict=None, out=None, *, dtype=None, stream=None)\n--\n\n"
+     "The result of an expression such as \"a*b + c\" over the caller's variables of these names: locals, then globals, or the\n"
+     "dicts (any mappings) given instead; local_dict={...}, global_dict={} is all that the text can see. `param` names are\n"
+     "looked up, too. The text is compiled once, as by compile, and kept. It is of Quern's expression language, which has no\n"
+     "attributes, indices, strings or calls of Python: whatever it says, it computes with tensors and does nothing else. (NumExpr\n"
+     "runs its text by Python's eval.)"},
     {"load_spec", context_load_spec, METH_O,
      "load_spec($self, path, /)\n--\n\nAdds the ops of a spec file, all or none, and returns them as a tuple, sorted by\n"
-     "name, with those that other threads have added meanwhile; their derivatives, NAME_backward, by op()."},
+     "name; their derivatives, NAME_backward, by op(). A text that was loaded before gives the same ops again."},
     {"op", context_op, METH_O, "op($self, name, /)\n--\n\nThe Op of that name. KeyError: there is none."},
     {"ops", context_ops, METH_NOARGS, "ops($self, /)\n--\n\nThe names of all ops, sorted."},
     {NULL, NULL, 0, NULL},
@@ -341,7 +294,7 @@ static PyType_Slot context_slots[] = {
      "A set of ops, with threads and a cache of compiled kernels of its own. jit: when expressions are compiled, 'off', 'sync'\n"
      "(before the first run) or 'async' (meanwhile; the default). threads: the most that one call uses. cache_dir: the folder\n"
      "of the disk cache, '' for none. cc: a C compiler to be used instead of Clang in process.\n\n"
-     "quern.compile, quern.load_spec, quern.call, quern.op, quern.ops and quern.describe are those of the default context."},
+     "quern.compile, quern.evaluate, quern.load_spec, quern.call, quern.op, quern.ops and quern.describe are those of the default context."},
     {Py_tp_new, (void *)context_new},
     {Py_tp_dealloc, (void *)context_delete},
     {Py_tp_methods, context_methods},
@@ -378,7 +331,7 @@ static int add_ops(PyObject *module, PyObject *context) {
 int context_add(PyObject *module) {
   if (!context_type && !(context_type = (PyTypeObject *)PyType_FromSpec(&context_spec))) return -1;
   if (module_add(module, "Context", new_ref((PyObject *)context_type))) return -1;
-  PyObject *context = (PyObject *)make_context(NULL, 1);
+  PyObject *context = (PyObject *)make_context(NULL, 1, new_ref(Py_None));
   int failed = !context || add_functions(module, context) || add_ops(module, context);
   Py_XDECREF(context);
   return failed ? -1 : 0;

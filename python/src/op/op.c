@@ -8,22 +8,43 @@
 #include "call/arguments.h"
 #include "call/call.h"
 #include "call/op_object.h"
+#include "operand/foreign.h"
 #include "types/scalar.h"
 
 static PyTypeObject *op_type; /* for the life of the process */
 
 int op_check(PyObject *object) { return Py_TYPE(object) == op_type; }
 
+/* After an exception of the binding: what is traced may stand for a parameter. */
+static __attribute__((noinline)) PyObject *op_call_traced(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  if (foreign_is_traced(args, n + (keywords ? PyTuple_Size(keywords) : 0))) {
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return foreign_call(self, NULL, args, n, keywords);
+  }
+  PyErr_Restore(type, value, traceback);
+  return NULL;
+}
+
 static PyObject *op_call(PyObject *self, PyObject *const *args, size_t n, PyObject *keywords) {
   op_object *op = (op_object *)self;
   arguments given;
-  return arguments_bind(op, args, PyVectorcall_NARGS(n), keywords, &given) ? NULL : call_run(op, &given);
+  if (arguments_bind(op, args, PyVectorcall_NARGS(n), keywords, &given))
+    return op_call_traced(self, args, PyVectorcall_NARGS(n), keywords);
+  PyObject *result = call_run(op, &given);
+  if (!result && given.is_foreign) return foreign_call(self, NULL, args, PyVectorcall_NARGS(n), keywords);
+  return result;
 }
 
 static PyObject *op_explain(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
   op_object *op = (op_object *)self;
   arguments given;
-  return arguments_bind(op, args, n, keywords, &given) ? NULL : call_explain(op, &given);
+  if (arguments_bind(op, args, n, keywords, &given)) return NULL;
+  PyObject *result = call_explain(op, &given);
+  return !result && given.is_foreign ? foreign_call(self, "explain", args, n, keywords) : result;
 }
 
 /* ---- Making ---- */
@@ -82,6 +103,16 @@ PyObject *op_new(quern_op *op, int may_compile, int reduces_all) {
   return (PyObject *)self;
 }
 
+PyObject *op_with_origin(PyObject *op, PyObject *origin) {
+  if (op && origin) {
+    ((op_object *)op)->origin = origin;
+    return op;
+  }
+  Py_XDECREF(origin);
+  Py_XDECREF(op);
+  return NULL;
+}
+
 static void op_delete(PyObject *object) {
   op_object *self = (op_object *)object;
   PyTypeObject *type = Py_TYPE(object);
@@ -90,6 +121,7 @@ static void op_delete(PyObject *object) {
   quern_op_release(self->op);
   Py_XDECREF(self->names);
   Py_XDECREF(self->signature);
+  Py_XDECREF(self->origin);
   PyObject_Free(self);
   Py_DECREF(type);
 }
@@ -104,13 +136,15 @@ static PyObject *op_refuse_new(PyTypeObject *type, PyObject *args, PyObject *key
 
 /* ---- Attributes ---- */
 
-/* Calls quern._signature's function of that name for the op. */
-static PyObject *ask_python(PyObject *self, const char *function) {
-  PyObject *module = PyImport_ImportModule("quern._signature");
+/* Calls a function of one of the package's modules for the op. */
+static PyObject *ask_module(PyObject *self, const char *name, const char *function) {
+  PyObject *module = PyImport_ImportModule(name);
   PyObject *answer = module ? PyObject_CallMethod(module, function, "O", self) : NULL;
   Py_XDECREF(module);
   return answer;
 }
+
+static PyObject *ask_python(PyObject *self, const char *function) { return ask_module(self, "quern._signature", function); }
 
 static PyObject *get_name(PyObject *self, void *unused) {
   (void)unused;
@@ -184,24 +218,57 @@ static PyObject *get_has_axis(PyObject *self, void *unused) {
   return PyBool_FromLong(((op_object *)self)->axes >= 0);
 }
 
-static PyObject *op_repr(PyObject *self) {
+/* For the package's modules: the dtypes of each input, then of each output, as the library writes them. */
+static PyObject *get_dtypes(PyObject *self, void *unused) {
   const quern_op_info *info = ((op_object *)self)->info;
-  if (*info->formula) return PyUnicode_FromFormat("<quern.Op %s: %s>", info->name, info->formula);
-  return PyUnicode_FromFormat("<quern.Op %s>", info->name);
+  PyObject *dtypes = PyTuple_New(info->n_in + info->n_out);
+  (void)unused;
+  for (int32_t k = 0; dtypes && k < info->n_in + info->n_out; k++) {
+    PyObject *text = PyUnicode_FromString(info->args[k].dtypes);
+    if (!text || PyTuple_SetItem(dtypes, k, text)) Py_CLEAR(dtypes);
+  }
+  return dtypes;
 }
 
-/* Ops that are attributes of the package are pickled by name. */
-static PyObject *op_reduce(PyObject *self, PyObject *unused) {
-  const char *name = ((op_object *)self)->info->name;
-  PyObject *module = PyImport_ImportModule("quern");
-  PyObject *known = module ? PyObject_GetAttrString(module, name) : NULL;
+/* For the package's modules: where it comes from, as context.c says. None: unknown. */
+static PyObject *get_origin(PyObject *self, void *unused) {
+  PyObject *origin = ((op_object *)self)->origin;
   (void)unused;
-  Py_XDECREF(module);
-  PyErr_Clear();
-  Py_XDECREF(known); /* only its address is compared */
-  if (known == self) return PyUnicode_FromString(name);
-  PyErr_Format(PyExc_TypeError, "quern.Op %s cannot be pickled: it is not quern.%s; make it anew from its text", name, name);
-  return NULL;
+  return new_ref(origin ? origin : Py_None);
+}
+
+static PyObject *get_backward(PyObject *self, void *unused) {
+  const char *backward = ((op_object *)self)->info->backward;
+  (void)unused;
+  return backward ? PyUnicode_FromString(backward) : new_ref(Py_None);
+}
+
+static PyObject *get_op_class(PyObject *self, void *unused) {
+  (void)unused;
+  return PyLong_FromLong(((op_object *)self)->info->op_class);
+}
+
+static PyObject *op_last(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return call_explain_last((op_object *)self);
+}
+
+static PyObject *op_repr(PyObject *self) { return ask_module(self, "quern._show", "op_text"); }
+
+static PyObject *op_html(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return ask_module(self, "quern._show", "op_html");
+}
+
+static PyObject *op_reduce(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return ask_module(self, "quern._pickles", "reduce");
+}
+
+/* Ops do not change. */
+static PyObject *op_copy(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return new_ref(self);
 }
 
 static PyGetSetDef op_attributes[] = {
@@ -213,15 +280,23 @@ static PyGetSetDef op_attributes[] = {
     {"inputs", get_inputs, NULL, "The names of its inputs.", NULL},
     {"outputs", get_outputs, NULL, "The names of its outputs.", NULL},
     {"params", get_params, NULL, "Its parameters and their defaults; None: it must be given, or, of `axis`, all axes, of `initial`, none.", NULL},
+    {"backward", get_backward, NULL, "The name of the op that computes its derivative; None.", NULL},
     {"_has_axis", get_has_axis, NULL, NULL, NULL},
+    {"_dtypes", get_dtypes, NULL, NULL, NULL},
+    {"_origin", get_origin, NULL, NULL, NULL},
+    {"_class", get_op_class, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyMethodDef op_methods[] = {
     {"explain", (PyCFunction)(void (*)(void))op_explain, METH_FASTCALL | METH_KEYWORDS,
      "explain($self, /, *operands, out=None, dtype=None, stream=None, **params)\n--\n\n"
-     "How a call with these arguments would run: a dict of str, among them tier, reason, variant. Computes nothing."},
+     "How a call with these arguments would run: a quern.Explanation. Computes nothing."},
+    {"_last", op_last, METH_NOARGS, NULL},
+    {"_repr_html_", op_html, METH_NOARGS, NULL},
     {"__reduce__", op_reduce, METH_NOARGS, NULL},
+    {"__copy__", op_copy, METH_NOARGS, NULL},
+    {"__deepcopy__", op_copy, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 

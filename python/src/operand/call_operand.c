@@ -8,6 +8,7 @@
 #include "base/errors.h"
 #include "exchange/buffer.h"
 #include "exchange/protocol.h"
+#include "operand/foreign.h"
 #include "operand/numpy_array.h"
 
 /* ---- Kinds of types ---- */
@@ -83,6 +84,7 @@ static operand_kind kind_of(PyObject *object, operand_type *found) {
   if (found->numpy == NUMPY_ARRAY) return OPERAND_NUMPY;
   if (found->numpy == NUMPY_MASKED) return OPERAND_NONE;
   if (found->numpy == NUMPY_SCALAR && buffer_has(object)) return OPERAND_BUFFER;
+  if (foreign_has_tensors(object)) return OPERAND_NONE;
   if (note_exchange(object, found)) return OPERAND_EXCHANGE;
   int has = PyErr_Occurred() ? -1 : dlpack_has(object);
   if (has) return has > 0 ? OPERAND_DLPACK : OPERAND_NONE;
@@ -110,8 +112,19 @@ static __attribute__((noinline)) operand_type learn(PyObject *object) {
 static int refuse(const operand *operand, const operand_type *type) {
   if (type->numpy == NUMPY_MASKED)
     return operand_fail(operand, PyExc_TypeError, "a masked array's mask would be lost; give x.filled(value), or x.data");
-  return operand_fail(operand, PyExc_TypeError, "%R is no tensor: it has neither __dlpack__ nor the buffer protocol",
-                      (PyObject *)type->type);
+  PyObject *remedy = foreign_remedy(operand->object);
+  if (!remedy) return -1;
+  operand_fail(operand, PyExc_TypeError, "%R is no tensor: it has neither __dlpack__ nor the buffer protocol%U",
+               (PyObject *)type->type, remedy);
+  Py_DECREF(remedy);
+  return -1;
+}
+
+/* An object that no protocol takes: 1: foreign; -1: an exception. */
+static __attribute__((noinline)) int take_none(const operand *operand, const operand_type *type) {
+  if (PyErr_Occurred()) return -1;
+  const int known = type->numpy == NUMPY_MASKED ? 0 : foreign_knows(operand->object);
+  return known ? known : refuse(operand, type);
 }
 
 static int use_managed(operand *operand, struct DLManagedTensorVersioned *managed) {
@@ -172,7 +185,8 @@ static int ask_for_bits(operand *operand, const operand_type *type) {
   return negates > 0 ? refuse_lazy(operand) : negates;
 }
 
-int operand_take(PyObject *object, const quern_op_info *info, int32_t index, void *stream, operand *operand) {
+/* Kinds that foreign code may be asked about: the place in the cache may change meanwhile. */
+static __attribute__((noinline)) int take_slowly(PyObject *object, const quern_op_info *info, int32_t index, void *stream, operand *operand) {
   const operand_type *place = place_of(Py_TYPE(object));
   const operand_type type = place->type == Py_TYPE(object) ? *place : learn(object);
   operand->kind = type.kind;
@@ -189,11 +203,28 @@ int operand_take(PyObject *object, const quern_op_info *info, int32_t index, voi
       return ask_for_bits(operand, &type) ? -1 : ask_for_gradients(operand, &type, stream);
     case OPERAND_DLPACK: return use_protocol(operand, stream);
     case OPERAND_BUFFER: return use_managed(operand, buffer_import(object));
-    case OPERAND_NONE: return PyErr_Occurred() ? -1 : refuse(operand, &type);
+    case OPERAND_NONE: return take_none(operand, &type);
     case OPERAND_NUMBER:
       return operand_is_output(operand) ? operand_fail(operand, PyExc_TypeError, "a number holds no result") : 0;
     default: return 0;
   }
+}
+
+int operand_take(PyObject *object, const quern_op_info *info, int32_t index, void *stream, operand *operand) {
+  const operand_type *place = place_of(Py_TYPE(object));
+  const int is_quick = place->kind == OPERAND_NUMPY || place->kind == OPERAND_ARRAY || (place->kind == OPERAND_NUMBER && index < info->n_in);
+  if (place->type != Py_TYPE(object) || !is_quick)
+    return take_slowly(object, info, index, stream, operand);
+  operand->kind = place->kind;
+  operand->doubt = OPERAND_SURE;
+  operand->makes_numpy = place->numpy != NUMPY_NONE;
+  operand->info = info;
+  operand->index = index;
+  operand->object = object;
+  operand->api = place->api;
+  operand->stream = stream;
+  operand->managed = NULL;
+  return 0;
 }
 
 /* ---- Reading ---- */

@@ -11,7 +11,7 @@
  * operand must be released in both cases.
  *
  * operand_take finds the kind, asks whether the tensor may be used, and imports tensors of Python's protocols. index: among
- * info->args. stream: given to producers, as quern_call.stream. */
+ * info->args. stream: given to producers, as quern_call.stream. 1: the object is foreign (operand/foreign.h); no exception. */
 int operand_take(PyObject *object, const quern_op_info *info, int32_t index, void *stream, operand *operand);
 
 /* Reads borrowed tensors. Runs no foreign code, but may set operand->doubt. Does nothing for numbers. */

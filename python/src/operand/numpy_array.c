@@ -154,9 +154,23 @@ int numpy_read(operand *operand) {
   return 0;
 }
 
-PyObject *numpy_new(const dtype_row *dtype, int32_t ndim, const int64_t *shape) {
-  intptr_t dimensions[QUERN_MAX_NDIM];
-  for (int32_t d = 0; d < ndim; d++) dimensions[d] = (intptr_t)shape[d];
+int numpy_make(const dtype_row *dtype, const quern_shape *shape, operand *result) {
+  intptr_t dimensions[QUERN_MAX_NDIM], strides[QUERN_MAX_NDIM];
+  const int32_t ndim = shape->ndim;
+  const int itemsize = dtype->bits / 8;
+  int is_row_major = 1;
+  for (int32_t d = 0; d < ndim; d++) {
+    dimensions[d] = result->shape[d] = shape->shape[d];
+    result->strides[d] = shape->strides[d];
+    strides[d] = shape->strides[d] * itemsize;
+    is_row_major &= d == 0 || strides[d] <= strides[d - 1];
+  }
   array_new_fn make = (array_new_fn)numpy.api[API_ARRAY_NEW];
-  return make(numpy.array, ndim, dimensions, dtype->numpy, NULL, NULL, 0, 0, NULL);
+  PyObject *object = make(numpy.array, ndim, dimensions, dtype->numpy, is_row_major ? NULL : strides, NULL, 0, 0, NULL);
+  if (!object) return -1;
+  result->object = object;
+  result->own = (DLTensor){((const array_fields *)(void *)object)->data, {kDLCPU, 0}, ndim, shape->dtype, result->shape, result->strides, 0};
+  result->tensor = &result->own;
+  result->flags = 0;
+  return 0;
 }

@@ -23,7 +23,8 @@ numpy_kind numpy_kind_of(PyTypeObject *type);
 /* The array's tensor and flags, from its memory; shape and strides are copied. -1: TypeError (its dtype), BufferError. */
 int numpy_read(operand *operand);
 
-/* A new numpy.ndarray, uninitialised, row-major. NULL: an exception. Only after numpy_kind_of has found NumPy. */
-PyObject *numpy_new(const dtype_row *dtype, int32_t ndim, const int64_t *shape);
+/* Makes a result a new numpy.ndarray, uninitialised, of that shape and dense with its strides. -1: an exception. Only after
+ * numpy_kind_of has found NumPy. */
+int numpy_make(const dtype_row *dtype, const quern_shape *shape, operand *result);
 
 #endif

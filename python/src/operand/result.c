@@ -10,29 +10,66 @@
 #include "operand/numpy_array.h"
 #include "types/dtypes.h"
 
-static int make_numpy(const dtype_row *dtype, const quern_shape *shape, operand *result) {
-  result->kind = OPERAND_NUMPY;
-  result->object = numpy_new(dtype, shape->ndim, shape->shape);
-  if (!result->object) return -1;
-  if (numpy_read(result) == 0) return 0;
-  Py_DECREF(result->object);
-  return -1;
+/* Whether dense strides are those of the row-major order. */
+static int is_row_major(const quern_shape *shape) {
+  for (int32_t d = 1; d < shape->ndim; d++)
+    if (shape->strides[d] > shape->strides[d - 1]) return 0;
+  return 1;
 }
 
-static int make_managed(DLPackManagedTensorAllocator allocate, const quern_shape *shape, operand *result) {
-  int64_t extents[QUERN_MAX_NDIM];
-  struct DLManagedTensorVersioned *managed = NULL;
-  memcpy(extents, shape->shape, (size_t)shape->ndim * sizeof *extents);
+/* A row-major tensor of these extents. */
+static struct DLManagedTensorVersioned *allocate_dense(DLPackManagedTensorAllocator allocate, const quern_shape *shape,
+                                                       int64_t *extents) {
+  struct DLManagedTensorVersioned *managed = NULL, *checked = NULL;
   DLTensor prototype = {.device = shape->device, .ndim = shape->ndim, .dtype = shape->dtype, .shape = extents};
   if (allocate(&prototype, &managed, NULL, raise_kind)) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_MemoryError, "out of memory");
-    return -1;
+    return NULL;
   }
-  quern_status status = quern_managed_import(managed, 0, &result->managed);
-  if (status) {
-    raise_exchange(status);
-    return -1;
+  quern_status status = quern_managed_import(managed, 0, &checked);
+  if (status) raise_exchange(status);
+  return status ? NULL : checked;
+}
+
+static void release_dense(void *managed) { quern_managed_release(managed); }
+
+/* Allocates the extents in the order of memory, and makes a tensor that has them in the shape's order: the producer's own extents may
+ * belong to an object of its. */
+static __attribute__((noinline)) struct DLManagedTensorVersioned *allocate_permuted(DLPackManagedTensorAllocator allocate,
+                                                                                   const quern_shape *shape) {
+  int64_t extents[QUERN_MAX_NDIM], strides[QUERN_MAX_NDIM], own[QUERN_MAX_NDIM];
+  int32_t order[QUERN_MAX_NDIM];
+  for (int32_t d = 0; d < shape->ndim; d++) {
+    int32_t at = d;
+    for (; at > 0 && shape->strides[order[at - 1]] < shape->strides[d]; at--) order[at] = order[at - 1];
+    order[at] = d;
   }
+  for (int32_t i = 0; i < shape->ndim; i++) extents[i] = shape->shape[order[i]];
+  struct DLManagedTensorVersioned *dense = allocate_dense(allocate, shape, extents), *managed = NULL;
+  if (!dense) return NULL;
+  for (int32_t i = 0; i < shape->ndim; i++) {
+    own[order[i]] = dense->dl_tensor.shape[i];
+    strides[order[i]] = dense->dl_tensor.strides[i];
+  }
+  DLTensor view = dense->dl_tensor;
+  view.shape = own;
+  view.strides = strides;
+  quern_status status = quern_managed_wrap(&view, dense->flags, release_dense, dense, &managed);
+  if (!status) return managed;
+  raise_exchange(status);
+  managed_drop(dense);
+  return NULL;
+}
+
+static int make_managed(DLPackManagedTensorAllocator allocate, const quern_shape *shape, operand *result) {
+  if (is_row_major(shape)) {
+    int64_t extents[QUERN_MAX_NDIM];
+    memcpy(extents, shape->shape, (size_t)shape->ndim * sizeof *extents);
+    result->managed = allocate_dense(allocate, shape, extents);
+  } else {
+    result->managed = allocate_permuted(allocate, shape);
+  }
+  if (!result->managed) return -1;
   result->tensor = &result->managed->dl_tensor;
   result->flags = result->managed->flags;
   return 0;
@@ -42,8 +79,10 @@ int operand_result(const operand *like, const quern_shape *shape, operand *resul
   const dtype_row *dtype = dtype_of(shape->dtype);
   result->managed = NULL;
   result->object = NULL;
-  if (like && like->makes_numpy && dtype && dtype->numpy >= 0 && shape->device.device_type == kDLCPU)
-    return make_numpy(dtype, shape, result);
+  if (like && like->makes_numpy && dtype && dtype->numpy >= 0 && shape->device.device_type == kDLCPU) {
+    result->kind = OPERAND_NUMPY;
+    return numpy_make(dtype, shape, result);
+  }
   int is_exchange = like && like->kind == OPERAND_EXCHANGE;
   result->kind = is_exchange ? OPERAND_EXCHANGE : OPERAND_ARRAY;
   return make_managed(is_exchange ? like->api->managed_tensor_allocator : quern_managed_alloc, shape, result);

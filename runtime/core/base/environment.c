@@ -35,8 +35,7 @@ int qn_environment_log(void) {
   static const char *const levels[] = {"error", "warning", "info", "debug"};
   const char *text = qn_environment_get(QN_SPELLED(QUERN_LOG));
   if (!text) return -1;
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 4; i++)
     if (strcmp(text, levels[i]) == 0 || (text[0] == '0' + i && text[1] == 0)) return i;
-  }
   return 2;
 }

@@ -41,6 +41,4 @@ void qn_isa_say_unknown(const qn_log *log) {
   qn_log_say(log, QN_LOG_WARNING, QN_SPELLED(QUERN_ISA) " is '%.64s', none of generic, v2, v3, v4: it caps nothing", text);
 }
 
-const char *qn_isa_name(qn_isa isa) {
-  return names[isa];
-}
+const char *qn_isa_name(qn_isa isa) { return names[isa]; }

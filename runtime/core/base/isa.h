@@ -7,8 +7,7 @@
 #include "core/base/isa_machine.h"
 #include "core/base/log.h"
 
-/* qn_isa_machine, capped by QUERN_ISA (generic, v2, v3, v4). Decided at the first call; constant for the life of the
- * process. */
+/* qn_isa_machine, capped by QUERN_ISA (generic, v2, v3, v4). Decided at the first call; constant for the life of the process. */
 qn_isa qn_isa_detect(void);
 
 /* Warns if QUERN_ISA names no level: it is then ignored. Holds no lock: a log function may call the library. */

@@ -28,18 +28,15 @@ static uint64_t saved_states(void) {
   return (uint64_t)high << 32 | low;
 }
 
-static int has(unsigned word, unsigned bits) {
-  return (word & bits) == bits;
-}
+static int has(unsigned word, unsigned bits) { return (word & bits) == bits; }
 
 #define BIT(n) (1u << (n))
 
 static qn_isa ask_machine(void) {
   const leaf basic = cpuid(1, 0), more = cpuid(7, 0), extended = cpuid(0x80000001u, 0);
   /* sse3, ssse3, cmpxchg16b, sse4.1, sse4.2, popcnt; lahf */
-  if (!has(basic.c, BIT(0) | BIT(9) | BIT(13) | BIT(19) | BIT(20) | BIT(23)) || !has(extended.c, BIT(0))) {
+  if (!has(basic.c, BIT(0) | BIT(9) | BIT(13) | BIT(19) | BIT(20) | BIT(23)) || !has(extended.c, BIT(0)))
     return QN_ISA_GENERIC;
-  }
   /* fma, movbe, osxsave, avx, f16c; bmi1, avx2, bmi2; lzcnt; xmm and ymm saved */
   if (!has(basic.c, BIT(12) | BIT(22) | BIT(27) | BIT(28) | BIT(29)) || !has(more.b, BIT(3) | BIT(5) | BIT(8)) ||
       !has(extended.c, BIT(5)) || (saved_states() & 0x06) != 0x06) {
@@ -50,9 +47,7 @@ static qn_isa ask_machine(void) {
   return QN_ISA_V4;
 }
 #else
-static qn_isa ask_machine(void) {
-  return QN_ISA_GENERIC;
-}
+static qn_isa ask_machine(void) { return QN_ISA_GENERIC; }
 #endif
 
 /* Cached: under a hypervisor that traps cpuid, each takes 10 us or more. */

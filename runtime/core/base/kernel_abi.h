@@ -95,8 +95,7 @@ typedef struct qn_pack_table {
   const qn_variant *fill[QN_DTYPE_N_SIZES];      /* "bc", rank 2: one value over each contiguous row */
   const qn_variant *transpose[QN_DTYPE_N_SIZES]; /* "sc", rank 2: source contiguous along dimension 1, destination along
                                                     dimension 0; tiled */
-  /* Three operands, rank 1: items at byte offsets from one address. The offsets, i32 and
-   * contiguous, are at ptr[1]. */
+  /* Three operands, rank 1: items at byte offsets from one address. The offsets, i32 and contiguous, are at ptr[1]. */
   const qn_variant *gather_at[QN_DTYPE_N_SIZES];  /* ptr[0] + offset[i] -> ptr[2][i], contiguous */
   const qn_variant *scatter_at[QN_DTYPE_N_SIZES]; /* ptr[0][i], contiguous -> ptr[2] + offset[i] */
   /* "cc", rank 1, n[0] in bytes, any alignment: a copy by non-temporal stores, without a fence. A fence after each block, even
@@ -110,8 +109,9 @@ extern const qn_pack_table qn_packs;
 typedef struct qn_above_table {
   quern_allocator allocator; /* of outputs where the caller of quern_op_call_alloc gives none */
   /* Data that these layers keep with each context: qn_registry_extension. create: NULL for lack of memory. */
-  void *(*create)(const quern_options *options);
+  void *(*create)(quern_ctx *ctx, const quern_options *options); /* ctx: it has its built-in ops */
   void (*destroy)(void *extension);
+  quern_status (*define)(quern_ctx *ctx, const quern_op_def *def); /* before qn_registry_register */
 } qn_above_table;
 
 extern const qn_above_table qn_above;

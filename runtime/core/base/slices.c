@@ -64,9 +64,9 @@ qn_slices *qn_slices_create(const quern_options *options) {
   return slices;
 }
 
-void qn_slices_destroy(qn_slices *slices) {
-  free(slices);
-}
+void qn_slices_destroy(qn_slices *slices) { free(slices); }
+
+const qn_log *qn_slices_log(const qn_slices *slices) { return &slices->log; }
 
 int32_t qn_slices_limit(const qn_slices *slices) {
   if (inside || !slices) return 1;

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "core/base/log.h"
 #include "quern/quern.h"
 
 typedef struct qn_slices qn_slices; /* a context's configuration for running slices */
@@ -16,6 +17,7 @@ typedef struct qn_slices qn_slices; /* a context's configuration for running sli
 qn_slices *qn_slices_create(const quern_options *options);
 /* NULL is allowed. The process's pool is not destroyed. */
 void qn_slices_destroy(qn_slices *slices);
+const qn_log *qn_slices_log(const qn_slices *slices); /* the context's */
 
 /* The number of threads that a call would run on, with the caller's (at least 1). 1 inside a slice: nested calls run inline.
  * slices NULL, here and below: the caller's thread only. */

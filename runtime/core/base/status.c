@@ -33,9 +33,7 @@ void qn_status_vfail(const char *prefix, const char *format, va_list args) {
   errno = kept_errno;
 }
 
-const char *quern_last_error(void) {
-  return sentence;
-}
+const char *quern_last_error(void) { return sentence; }
 
 void quern_set_last_error(const char *text) {
   size_t n = 0;
@@ -45,13 +43,9 @@ void quern_set_last_error(const char *text) {
   sentence[n] = 0;
 }
 
-void qn_status_keep(qn_sentence *kept) {
-  memcpy(kept->text, sentence, strlen(sentence) + 1);
-}
+void qn_status_keep(qn_sentence *kept) { memcpy(kept->text, sentence, strlen(sentence) + 1); }
 
-void qn_status_restore(const qn_sentence *kept) {
-  quern_set_last_error(kept->text);
-}
+void qn_status_restore(const qn_sentence *kept) { quern_set_last_error(kept->text); }
 
 void qn_status_bug(const char *condition, const char *file, int line) {
   qn_status_fail(QUERN_E_ARGUMENT, "bug: %s:%d: %s", file, line, condition);

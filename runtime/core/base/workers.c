@@ -95,13 +95,9 @@ static int64_t now_ns(void) {
 
 #if defined(__linux__)
 /* Sleeps while *word is `seen`; may return early. */
-static void sleep_on(_Atomic uint32_t *word, uint32_t seen) {
-  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
-}
+static void sleep_on(_Atomic uint32_t *word, uint32_t seen) { syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0); }
 
-static void wake(_Atomic uint32_t *word, int n) {
-  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
-}
+static void wake(_Atomic uint32_t *word, int n) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0); }
 #else
 static pthread_mutex_t sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t sleep_news = PTHREAD_COND_INITIALIZER;
@@ -123,9 +119,7 @@ static void wake(_Atomic uint32_t *word, int n) {
 /* ---- Jobs ---- */
 
 /* The first slice of a share; n for the share after the last. */
-static int32_t share_begin(const shared_work *j, int32_t share) {
-  return (int32_t)((int64_t)j->n * share / j->n_shares);
-}
+static int32_t share_begin(const shared_work *j, int32_t share) { return (int32_t)((int64_t)j->n * share / j->n_shares); }
 
 static int32_t claim_of(shared_work *j, int32_t share) {
   _Atomic int32_t *const left = &j->shares[share].left;
@@ -163,8 +157,7 @@ static int help(shared_work *j, int32_t who) {
   do {
     if (!(gate & GATE_OPEN) || GATE_INSIDE(gate) >= GATE_MOST(gate)) return 0;
     if (atomic_load_explicit(&j->left, memory_order_relaxed) <= 0) return 0;
-  } while (!atomic_compare_exchange_weak_explicit(&j->gate, &gate, gate + 1, memory_order_acquire,
-                                                  memory_order_acquire));
+  } while (!atomic_compare_exchange_weak_explicit(&j->gate, &gate, gate + 1, memory_order_acquire, memory_order_acquire));
   wake_some(j);
   run_claimed(j, who);
   gate = atomic_fetch_sub_explicit(&j->gate, 1, memory_order_acq_rel);
@@ -207,13 +200,8 @@ static void *work(void *thread) {
 
 /* ---- The pool's life ---- */
 
-static void before_fork(void) {
-  pthread_mutex_lock(&growing);
-}
-
-static void after_fork(void) {
-  pthread_mutex_unlock(&growing);
-}
+static void before_fork(void) { pthread_mutex_lock(&growing); }
+static void after_fork(void) { pthread_mutex_unlock(&growing); }
 
 /* The child has this thread only. If it is inside a batch, the slices of other threads remain undone, and it does not wait for
  * them; if it is a worker, it ends. */
@@ -251,9 +239,8 @@ __attribute__((destructor)) static void stop(void) {
   atomic_store(&pool.stopping, 1);
   atomic_fetch_add(&pool.epoch, 1);
   wake(&pool.epoch, MAX_WORKERS);
-  for (int i = 0; i < n_workers; i++) {
+  for (int i = 0; i < n_workers; i++)
     if (!pthread_equal(pool.threads[i], pthread_self())) pthread_join(pool.threads[i], NULL);
-  }
   pthread_mutex_unlock(&growing);
 }
 
@@ -269,9 +256,7 @@ static shared_work *take_batch(void) {
   return &pool.batches[__builtin_ctz(bit)];
 }
 
-static void give_batch(shared_work *j) {
-  atomic_fetch_and(&pool.taken, ~((uint32_t)1 << (j - pool.batches)));
-}
+static void give_batch(shared_work *j) { atomic_fetch_and(&pool.taken, ~((uint32_t)1 << (j - pool.batches))); }
 
 /* Closes the gate and waits until no worker is inside, since workers write to the caller's outputs and read its stack. */
 static void close_batch(shared_work *j) {
@@ -324,17 +309,14 @@ int32_t qn_workers_most(void) {
   return n < 1 ? 1 : n > QN_WORKERS_MOST ? QN_WORKERS_MOST : (int32_t)n;
 }
 
-int32_t qn_workers_limit(int32_t wanted) {
-  return atomic_load_explicit(&pool.stopping, memory_order_relaxed) ? 1 : wanted;
-}
+int32_t qn_workers_limit(int32_t wanted) { return atomic_load_explicit(&pool.stopping, memory_order_relaxed) ? 1 : wanted; }
 
 int qn_workers_run(const qn_log *log, int32_t n_threads, int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
   const int kept_errno = errno;
   int32_t most = (n < n_threads ? n : n_threads) - 1;
   if (most > MAX_WORKERS) most = MAX_WORKERS;
   if (atomic_load_explicit(&pool.n_workers, memory_order_acquire) < most &&
-      atomic_load_explicit(&pool.n_workers, memory_order_relaxed) <
-          atomic_load_explicit(&most_workers, memory_order_relaxed) &&
+      atomic_load_explicit(&pool.n_workers, memory_order_relaxed) < atomic_load_explicit(&most_workers, memory_order_relaxed) &&
       !atomic_load_explicit(&pool.stopping, memory_order_relaxed) && !grow(most)) {
     qn_log_say(log, QN_LOG_WARNING, QN_SPELLED(quern_op_call) ": no more threads than %d could be made, and no more will be tried",
                atomic_load(&pool.n_workers) + 1);

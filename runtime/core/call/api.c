@@ -6,9 +6,7 @@
 #include "core/call/calls.h"
 #include "core/op/kind.h"
 
-uint32_t quern_version(void) {
-  return (uint32_t)QUERN_VERSION_MAJOR << 16 | QUERN_VERSION_MINOR << 8 | QUERN_VERSION_PATCH;
-}
+uint32_t quern_version(void) { return (uint32_t)QUERN_VERSION_MAJOR << 16 | QUERN_VERSION_MINOR << 8 | QUERN_VERSION_PATCH; }
 
 /* ---- Structs of other versions ----
  * A struct's first field is its size in the caller's version of the header. Fields missing from a shorter struct are 0; fields
@@ -23,8 +21,7 @@ static quern_status check_size(const char *what, const char *type, size_t size, 
 }
 
 /* Copies the given struct to `own`, a zeroed struct of own_size bytes. */
-static quern_status take_struct(const char *what, const char *type, const void *given, size_t least, void *own,
-                                size_t own_size) {
+static quern_status take_struct(const char *what, const char *type, const void *given, size_t least, void *own, size_t own_size) {
   size_t size;
   memcpy(&size, given, sizeof size);
   quern_status status = check_size(what, type, size, least);
@@ -35,11 +32,15 @@ static quern_status take_struct(const char *what, const char *type, const void *
 }
 
 /* Sets *call: the caller's struct itself if it is of this version, else its copy in *own. */
-static quern_status take_call(const char *op, const quern_call **call, quern_call *own) {
-  if (!*call || (*call)->size == sizeof(quern_call)) return QUERN_OK;
+static quern_status take_call(const quern_op *op, const quern_call **call, quern_call *own) {
+  static atomic_int is_said;
+  if (!*call || ((*call)->size == sizeof(quern_call) && ((*call)->params || !(*call)->n_params))) return QUERN_OK;
   memset(own, 0, sizeof *own);
-  quern_status status = take_struct(op, QN_SPELLED(quern_call), *call, sizeof(size_t), own, sizeof *own);
+  quern_status status = take_struct(op->info->name, QN_SPELLED(quern_call), *call, sizeof(size_t), own, sizeof *own);
   *call = own;
+  if (status == QUERN_OK && !own->params && own->n_params && !atomic_exchange(&is_said, 1))
+    qn_log_say(qn_slices_log(qn_registry_slices(op)), QN_LOG_WARNING, "%s: call.n_params is %d, but call.params is NULL: all have "
+               "their defaults (said once)", op->info->name, own->n_params);
   return status;
 }
 
@@ -68,9 +69,7 @@ quern_status quern_ctx_create(const quern_options *options, quern_ctx **ctx) {
   return status ? status : qn_registry_ctx_create(options, ctx);
 }
 
-void quern_ctx_release(quern_ctx *ctx) {
-  if (ctx) qn_registry_ctx_release(ctx);
-}
+void quern_ctx_release(quern_ctx *ctx) { if (ctx) qn_registry_ctx_release(ctx); }
 
 quern_status quern_ctx_configure_default(const quern_options *options) {
   quern_options own;
@@ -119,9 +118,7 @@ quern_status quern_op_find(quern_ctx *ctx, const char *name, quern_op **op) {
   return QUERN_OK;
 }
 
-void quern_op_release(quern_op *op) {
-  if (op) qn_registry_release(op);
-}
+void quern_op_release(quern_op *op) { if (op) qn_registry_release(op); }
 
 const quern_op_info *quern_op_describe(const quern_op *op) { return op ? op->info : NULL; }
 
@@ -144,15 +141,15 @@ static inline quern_status check_operands(const quern_op *op, int32_t n_in, cons
 static inline quern_status check_call(const quern_op *op, int32_t n_in, const void *in, int32_t n_out, const void *out,
                                       const quern_call **call, quern_call *own) {
   quern_status status = check_operands(op, n_in, in, n_out, out);
-  return status ? status : take_call(op->info->name, call, own);
+  return status ? status : take_call(op, call, own);
 }
 
-/* Elements are shapes[0].size bytes apart; each must have room for our struct. */
+/* Elements are shapes[0].size bytes apart; each must have room for the fields before the strides. */
 static quern_status check_shape_sizes(const quern_op_info *info, const char *name, quern_shape *shapes) {
   quern_status status = QUERN_OK;
   for (int32_t k = 0; k < info->n_out && status == QUERN_OK; k++) {
     const quern_shape *element = qn_shape_at(shapes, k);
-    status = check_size(info->name, QN_SPELLED(quern_shape), element->size, sizeof(quern_shape));
+    status = check_size(info->name, QN_SPELLED(quern_shape), element->size, QN_SHAPE_LEAST);
     if (status == QUERN_OK && element->size != shapes->size)
       status = qn_status_fail(QUERN_E_VERSION, "%s: %s[%d].size differs from %s[0].size", info->name, name, k, name);
   }
@@ -212,13 +209,11 @@ quern_status quern_plan_run(quern_plan *plan, void *const *in, void *const *out,
   const quern_op_info *info = qn_plan_op(plan)->info;
   if (info->n_in && !in) return refuse_null(info->name, "the array of inputs");
   if (info->n_out && !out) return refuse_null(info->name, "the array of outputs");
-  quern_status status = take_call(info->name, &call, &own);
+  quern_status status = take_call(qn_plan_op(plan), &call, &own);
   return status ? status : qn_plan_run(plan, in, out, call);
 }
 
-void quern_plan_release(quern_plan *plan) {
-  if (plan) qn_plan_destroy(plan);
-}
+void quern_plan_release(quern_plan *plan) { if (plan) qn_plan_destroy(plan); }
 
 quern_status quern_op_explain(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
                               const quern_call *call, char *text, size_t size) {
@@ -248,8 +243,7 @@ static quern_status check_def(const quern_op_def *def) {
   if (!def->name) return refuse_null("op_register", "the name");
   if (!is_op_name(def->name))
     return qn_status_fail(QUERN_E_ARGUMENT, "op_register: name \"%.64s\": expected [a-z][a-z0-9_]*, with a namespace "
-                          "and a dot before it or not, 128 at most",
-                          def->name);
+                          "and a dot before it or not, 128 at most", def->name);
   if (!def->call) return refuse_null(def->name, "its function call");
   if (def->op_class < QUERN_CLASS_BASIC || def->op_class > QUERN_CLASS_DYNAMIC)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: op_class is %d, none of " QN_SPELLED(QUERN_CLASS_) "*", def->name, def->op_class);
@@ -270,8 +264,9 @@ quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def) {
   if (!def) return refuse_null("op_register", "the definition");
   /* The fields up to `call` are required; later ones may be missing. */
   quern_status status = take_struct("op_register", QN_SPELLED(quern_op_def), def, offsetof(quern_op_def, infer), &own, sizeof own);
+  own.size = def->size; /* tells what its functions know */
   if (status == QUERN_OK) status = check_def(&own);
   if (status) return status;
   if (!(ctx = take_ctx(ctx))) return QUERN_E_MEMORY;
-  return qn_registry_register(ctx, &own);
+  return (qn_above.define ? qn_above.define : qn_registry_register)(ctx, &own);
 }

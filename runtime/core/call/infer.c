@@ -4,6 +4,8 @@
  * calls.h. */
 #include "core/call/calls.h"
 
+#include <string.h>
+
 #include "core/op/kind.h"
 #include "core/tensor/tensor.h"
 
@@ -15,6 +17,27 @@ static quern_status infer_own(const quern_op *op, DLTensor *const *in, quern_sha
   return qn_kind_of(op)->infer(op, in, out);
 }
 
+/* Asks a function of the registered implementation, with shapes of the size that it knows. Not inlined, for its stack. */
+__attribute__((noinline)) static quern_status ask(const quern_op_def *def, DLTensor *const *in, quern_shape *out, int measures,
+                                                  const quern_call *call) {
+  quern_shape shapes[QN_MAX_OPERANDS] = {{.size = def->size > offsetof(quern_op_def, keeps_layout) ? sizeof *shapes : QN_SHAPE_LEAST}};
+  const size_t size = shapes->size, first = sizeof size, n = out->size < sizeof *shapes ? out->size : sizeof *shapes;
+  int32_t order[QUERN_MAX_NDIM];
+  for (int32_t k = 0; k < def->n_out; k++) {
+    memcpy(qn_shape_at(shapes, k), qn_shape_at(out, k), QN_SHAPE_LEAST);
+    qn_shape_at(shapes, k)->size = size;
+  }
+  quern_status status = measures ? def->measure(def->self, def->n_in, in, def->n_out, shapes, call)
+                                 : def->infer(def->self, def->n_in, in, def->n_out, shapes);
+  for (int32_t k = 0; k < def->n_out && status == QUERN_OK; k++) {
+    quern_shape *answer = qn_shape_at(shapes, k), *result = qn_shape_at(out, k);
+    memcpy((char *)result + first, (char *)answer + first, (n < size ? n : size) - first);
+    answer->size = size;
+    qn_tensor_lay_out(result, (uint32_t)answer->ndim <= QUERN_MAX_NDIM ? qn_tensor_order_of(answer, order) : NULL);
+  }
+  return status;
+}
+
 /* Asks the registered implementation; its function measure, if it has one, where `measures`. Returns 1 if it has no answer. */
 static int has_no_answer(const quern_op *op, DLTensor *const *in, quern_shape *out, int measures, const quern_call *call,
                        quern_status *status) {
@@ -23,8 +46,7 @@ static int has_no_answer(const quern_op *op, DLTensor *const *in, quern_shape *o
   measures = measures && def && def->measure;
   if (!measures && !(def && def->infer)) return 1;
   qn_status_keep(&kept);
-  *status = measures ? def->measure(def->self, def->n_in, in, def->n_out, out, call)
-                     : def->infer(def->self, def->n_in, in, def->n_out, out);
+  *status = ask(def, in, out, measures, call);
   return qn_dispatch_falls_back(op, *status, &kept);
 }
 

@@ -68,37 +68,35 @@ static quern_status check_extents(const quern_op_info *info, int32_t k, const qu
 /* ---- Allocating ---- */
 
 /* Compares the allocator's tensor, of a known DLPack version, with the request. */
-static quern_status check_given(const quern_op_info *info, int32_t k, const quern_shape *wanted, const DLTensor *given) {
+static quern_status check_given(const quern_op_info *info, int32_t k, const DLTensor *asked, const DLTensor *given) {
   const quern_arg_info *arg = &info->args[info->n_in + k];
   char device[QN_DEVICE_CHARS], expected[QN_DEVICE_CHARS];
+  const DLDataType got = given->dtype, wanted = asked->dtype;
   qn_tensor read = {.ndim = given->ndim, .shape = given->shape};
-  if (given->dtype.code != wanted->dtype.code || given->dtype.bits != wanted->dtype.bits ||
-      given->dtype.lanes != wanted->dtype.lanes)
+  if (got.code != wanted.code || got.bits != wanted.bits || got.lanes != wanted.lanes)
     return qn_tensor_fail(QUERN_E_DTYPE, info->name, arg, k,
-                          "the allocator gave code %d of %d bits and %d lanes, for code %d of %d bits and %d lanes",
-                          given->dtype.code, given->dtype.bits, given->dtype.lanes, wanted->dtype.code, wanted->dtype.bits,
-                          wanted->dtype.lanes);
-  if (given->device.device_type != wanted->device.device_type || given->device.device_id != wanted->device.device_id)
+                          "the allocator gave code %d of %d bits and %d lanes, for code %d of %d bits and %d lanes", got.code,
+                          got.bits, got.lanes, wanted.code, wanted.bits, wanted.lanes);
+  if (given->device.device_type != asked->device.device_type || given->device.device_id != asked->device.device_id)
     return qn_tensor_fail(QUERN_E_DEVICE, info->name, arg, k, "the allocator gave memory on %s, expected %s",
-                          qn_device_text(given->device, device), qn_device_text(wanted->device, expected));
-  if (given->ndim != wanted->ndim || (given->ndim && !given->shape))
+                          qn_device_text(given->device, device), qn_device_text(asked->device, expected));
+  if (given->ndim != asked->ndim || (given->ndim && !given->shape))
     return qn_tensor_fail(QUERN_E_SHAPE, info->name, arg, k, "the allocator gave %d dimensions%s, expected %d", given->ndim,
-                          given->shape ? "" : " without extents", wanted->ndim);
-  return qn_tensor_check_shape(info->name, arg, k, &read, wanted->ndim, wanted->shape);
+                          given->shape ? "" : " without extents", asked->ndim);
+  return qn_tensor_check_shape(info->name, arg, k, &read, asked->ndim, asked->shape);
 }
 
-/* Allocates the next output. */
-static quern_status allocate_next(const quern_op_info *info, const quern_shape *wanted, quern_allocator allocate,
-                                  output_list *outputs) {
-  const int32_t k = outputs->n;
+/* Allocates the next output. order: its dimensions as they are in memory, innermost first; NULL: row-major. */
+static quern_status allocate_next(const quern_op_info *info, const quern_shape *wanted, const int32_t *order,
+                                  quern_allocator allocate, output_list *outputs) {
+  const int32_t k = outputs->n, last = wanted->ndim - 1;
   const quern_arg_info *arg = &info->args[info->n_in + k];
   struct DLManagedTensorVersioned *managed = NULL;
-  int64_t shape[QUERN_MAX_NDIM]; /* a copy: an allocator may write to it */
+  int64_t shape[QUERN_MAX_NDIM], copy[QUERN_MAX_NDIM]; /* an allocator may write to it */
   output_complaint complaint = {.is_made = 0};
-  quern_status status = check_extents(info, k, wanted);
-  if (status) return status;
-  DLTensor prototype = {.device = wanted->device, .ndim = wanted->ndim, .dtype = wanted->dtype, .shape = shape};
-  memcpy(shape, wanted->shape, sizeof shape);
+  DLTensor asked = {.device = wanted->device, .ndim = wanted->ndim, .dtype = wanted->dtype, .shape = shape}, prototype = asked;
+  prototype.shape = copy;
+  for (int32_t d = 0; d <= last; d++) copy[d] = shape[d] = wanted->shape[order ? order[last - d] : d];
   if (allocate(&prototype, &managed, &complaint, set_error) != 0)
     return qn_tensor_fail(QUERN_E_MEMORY, info->name, arg, k, "the allocator failed%s%s%s%s", complaint.kind[0] ? ": " : "",
                           complaint.kind, complaint.message[0] ? ": " : "", complaint.message);
@@ -110,7 +108,28 @@ static quern_status allocate_next(const quern_op_info *info, const quern_shape *
   if (managed->version.major != DLPACK_MAJOR_VERSION)
     return qn_tensor_fail(QUERN_E_VERSION, info->name, arg, k, "the allocator gave a tensor of DLPack %u.%u, expected %d.x",
                           managed->version.major, managed->version.minor, DLPACK_MAJOR_VERSION);
-  return check_given(info, k, wanted, &managed->dl_tensor);
+  return check_given(info, k, &asked, &managed->dl_tensor);
+}
+
+/* Puts the dimensions of an allocated tensor into the order of the result. */
+static void permute(DLTensor *tensor, const int32_t *order) {
+  int64_t shape[QUERN_MAX_NDIM], strides[QUERN_MAX_NDIM];
+  for (int32_t d = 0; d < tensor->ndim; d++) shape[d] = tensor->shape[d], strides[d] = tensor->strides[d];
+  for (int32_t d = 0, i = tensor->ndim - 1; i >= 0; d++, i--) tensor->shape[order[i]] = shape[d], tensor->strides[order[i]] = strides[d];
+}
+
+/* Allocates an output with the layout of its shape, or a row-major one if the allocator's tensors have no strides. */
+static quern_status make_next(const quern_op_info *info, const quern_shape *wanted, quern_allocator allocate, output_list *outputs) {
+  int32_t room[QUERN_MAX_NDIM];
+  quern_status status = check_extents(info, outputs->n, wanted);
+  const int32_t *order = status ? NULL : qn_tensor_order_of(wanted, room);
+  if (!status) status = allocate_next(info, wanted, order, allocate, outputs);
+  if (status || !order) return status;
+  struct DLManagedTensorVersioned *managed = outputs->managed[outputs->n - 1];
+  if (managed->dl_tensor.strides) return permute(&managed->dl_tensor, order), QUERN_OK;
+  outputs->n--;
+  if (managed->deleter) managed->deleter(managed);
+  return allocate_next(info, wanted, NULL, allocate, outputs);
 }
 
 /* Measures and allocates all outputs. */
@@ -118,7 +137,7 @@ static quern_status make_measured(const quern_op *op, DLTensor *const *in, quern
                                   const quern_call *call, output_list *outputs) {
   quern_status status = qn_measure(op, in, shapes, call);
   for (int32_t k = 0; k < op->info->n_out && status == QUERN_OK; k++)
-    status = allocate_next(op->info, qn_shape_at(shapes, k), allocate, outputs);
+    status = make_next(op->info, qn_shape_at(shapes, k), allocate, outputs);
   return status;
 }
 

@@ -87,8 +87,7 @@ static quern_status copy_descriptors(const quern_op *op, DLTensor *const *in, DL
   for (int32_t k = 0; k < info->n_in + info->n_out; k++) {
     int32_t index = k < info->n_in ? k : k - info->n_in;
     const DLTensor *tensor = k < info->n_in ? in[index] : out[index];
-    quern_status status =
-        qn_tensor_copy(tensor, info->name, &info->args[k], index, &copy->tensor[k], copy->layout[k]);
+    quern_status status = qn_tensor_copy(tensor, info->name, &info->args[k], index, &copy->tensor[k], copy->layout[k]);
     if (status) return status;
     copy->tensor[k].byte_offset = 0; /* a run's pointers include it */
   }

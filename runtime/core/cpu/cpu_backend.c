@@ -90,8 +90,7 @@ void qn_cpu_explain_job(qn_strbuf *buf, const quern_op_info *info, const qn_job 
   int has_level = job->variant && job->variant->fn[job->isa] && job->isa != QN_ISA_GENERIC; /* the variant's name lacks it */
   qn_strbuf_add(buf, "variant: %s%s%s\npath: %s\nisa: %s\nthreads: %d\nstreamed: %s\n",
            job->variant ? job->variant->name : "none", has_level ? "_" : "", has_level ? isa : "",
-           job->path == QN_PATH_DIRECT ? "direct" : "blocks", isa, qn_engine_slices(job, slices),
-           job->streamed ? "yes" : "no");
+           job->path == QN_PATH_DIRECT ? "direct" : "blocks", isa, qn_engine_slices(job, slices), job->streamed ? "yes" : "no");
   if (job->path == QN_PATH_DIRECT) return;
   qn_strbuf_add(buf, "box:");
   for (int32_t j = job->tile_rank - 1; j >= 0; j--)

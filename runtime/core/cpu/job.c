@@ -51,8 +51,7 @@ qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
 
 /* The variant of these dtypes that accepts the operands' layout along the inner dimension: the one with the fewest strided
  * operands, then one of rank 2; NULL if there is none. */
-static const qn_variant *direct_variant(const qn_signature *signature, const uint8_t *dtypes, const qn_job *job,
-                                        int *n_strided) {
+static const qn_variant *direct_variant(const qn_signature *signature, const uint8_t *dtypes, const qn_job *job, int *n_strided) {
   const qn_nest *nest = job->nest;
   const int32_t n_operands = job->n_operands;
   const int single = nest->rank == 0; /* one element: every stride fits every class */

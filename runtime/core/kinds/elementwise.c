@@ -32,13 +32,15 @@ quern_status qn_elementwise_infer(const quern_op *op, DLTensor *const *in, quern
   qn_tensor tensors[QN_MAX_OPERANDS];
   uint8_t in_dtypes[QN_MAX_OPERANDS], dtypes[QN_MAX_OPERANDS];
   int64_t shape[QUERN_MAX_NDIM];
-  int32_t ndim;
+  int32_t ndim, room[QUERN_MAX_NDIM];
+  int has_other = 0; /* an input that is not row-major */
   DLDevice device;
   quern_status status;
   for (int32_t k = 0; k < info->n_in; k++) {
     status = qn_tensor_read(in[k], info->name, &info->args[k], k, 0, &tensors[k]);
     if (status) return status;
     in_dtypes[k] = tensors[k].dtype;
+    has_other |= !tensors[k].compact;
   }
   if (op->fused && (status = op->fused->infer(op, in_dtypes, dtypes))) return status;
   for (int32_t k = 0; k < info->n_out && !op->fused; k++) {
@@ -49,14 +51,18 @@ quern_status qn_elementwise_infer(const quern_op *op, DLTensor *const *in, quern
   if (status) return status;
   status = qn_tensor_check_devices(info->name, info->args, info->n_in, tensors, 0, NULL, &device);
   if (status) return status;
+  const int keeps = has_other && (qn_kind_is_there(op) || op->registered->keeps_layout);
+  const int32_t *order = keeps ? qn_tensor_order(ndim, shape, info->n_in, tensors, room) : NULL;
   for (int32_t k = 0; k < info->n_out; k++) {
     quern_shape *result = qn_shape_at(out, k);
     const qn_dtype_info *dtype = &qn_dtype_infos[dtypes[k]];
     result->dtype = (DLDataType){.code = dtype->code, .bits = dtype->bits, .lanes = 1};
-    if (info->n_in == 0) continue; /* shape and device are the caller's choice too */
-    result->device = device;
-    result->ndim = ndim;
-    if (ndim) memcpy(result->shape, shape, (size_t)ndim * sizeof shape[0]);
+    if (info->n_in > 0) { /* else shape and device are the caller's choice too */
+      result->device = device;
+      result->ndim = ndim;
+      if (ndim) memcpy(result->shape, shape, (size_t)ndim * sizeof shape[0]);
+    }
+    qn_tensor_lay_out(result, order);
   }
   return QUERN_OK;
 }

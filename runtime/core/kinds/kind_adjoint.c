@@ -80,6 +80,8 @@ static quern_status measure_adjoint(const quern_op *op, DLTensor *const *in, que
   result->device = call.tensor[0].device;
   result->ndim = call.tensor[0].ndim;
   for (int32_t d = 0; d < result->ndim; d++) result->shape[d] = call.shape[d];
+  int32_t room[QUERN_MAX_NDIM];
+  qn_tensor_lay_out(result, qn_tensor_order(result->ndim, call.tensor[0].shape, op->builtin->info.n_in, call.tensor, room));
   return QUERN_OK;
 }
 

@@ -334,6 +334,7 @@ static void describe(const compact_walk *call, int64_t count, quern_shape *out) 
   out->dtype = (DLDataType){.code = qn_dtype_infos[dtype].code, .bits = qn_dtype_infos[dtype].bits, .lanes = 1};
   out->ndim = shape_of(call, count, shape);
   memcpy(out->shape, shape, (size_t)out->ndim * sizeof shape[0]);
+  qn_tensor_lay_out(out, NULL);
 }
 
 /* An extent that depends on values is -1. */

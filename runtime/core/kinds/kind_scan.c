@@ -19,7 +19,6 @@
 #include "core/row/row_load.h"
 #include "core/row/row_nest.h"
 #include "core/row/scan_axis.h"
-#include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_scan;
 static const qn_backend scan_cpu;
@@ -65,8 +64,10 @@ static uint8_t result_dtype(const qn_builtin *builtin, uint8_t dtype, int32_t k)
 
 static quern_status measure_scan(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *given) {
   scan_call call;
+  int32_t room[QUERN_MAX_NDIM];
   quern_status status = read_input(op, in, given, 0, &call);
   if (status) return status;
+  const int32_t *order = qn_tensor_order(call.tensor[0].ndim, call.tensor[0].shape, 1, call.tensor, room);
   for (int32_t k = 0; k < op->builtin->info.n_out; k++) {
     quern_shape *result = qn_shape_at(out, k);
     const qn_dtype_info *dtype = &qn_dtype_infos[result_dtype(op->builtin, call.tensor[0].dtype, k)];
@@ -74,6 +75,7 @@ static quern_status measure_scan(const quern_op *op, DLTensor *const *in, quern_
     result->device = call.tensor[0].device;
     result->ndim = call.tensor[0].ndim;
     memcpy(result->shape, call.shape, (size_t)result->ndim * sizeof result->shape[0]);
+    qn_tensor_lay_out(result, order);
   }
   return QUERN_OK;
 }
@@ -134,19 +136,19 @@ static quern_status check_apart(const quern_op_info *info, const scan_call *call
 }
 
 /* What a device stores before the results, or behind them. */
-static void set_initial(const scan_call *call, int64_t offset, qn_decision *decision) {
+static void set_initial(const scan_call *call, const int64_t offset[2], qn_decision *decision) {
   const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {call->op->initial, 0}}};
   uint64_t bits[2];
   qn_params_number(&scalar, call->tensor[1].dtype, bits);
   decision->initial[0] = is_shifted(call);
   decision->initial[1] = (int64_t)bits[0];
-  decision->initial[2] = offset;
+  decision->initial[2] = offset[0];
+  decision->initial[3] = offset[1];
 }
 
 static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, int needs_data,
                                 scan_call *call, qn_decision *decision) {
   const quern_op_info *info = &op->builtin->info;
-  char text[QN_DEVICE_CHARS];
   quern_status status = read_input(op, in, given, needs_data, call);
   if (status) return status;
   const int32_t ndim = call->tensor[0].ndim;
@@ -159,9 +161,6 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   if ((status = qn_tensor_check_devices(info->name, info->args, 1, call->tensor, info->n_out, call->tensor + 1, &decision->device)))
     return status;
   const int is_here = decision->device.device_type == kDLCPU;
-  if (!is_here && (info->n_out > 1 || op->fused || call->scan->by)) /* places, and scans of specs */
-    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
-                          qn_device_text(decision->device, text));
   if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
   if ((status = qn_decide_check_backend(info, decision))) return status;
   if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
@@ -205,9 +204,10 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   const uint32_t is_empty = !is_here && extent == 0 && call->tensor[1].n_elements;
   qn_row_normalise(ndim, shape[0], 1u << call->axis.axis, is_empty, 1, &walked[0], info->n_out, &walked[1], &decision->nest, &decision->count);
   decision->nest.has_handles = decision->backend->has_handles;
-  set_initial(call, extent ? -skipped * strides[1][call->axis.axis] * walked[1].size : 0, decision);
-  const uint8_t dtypes[2] = {decision->dtypes[0], decision->dtypes[1]};
-  if (!is_here && decision->backend->stand_in && (status = decision->backend->stand_in(op, dtypes, decision))) return status;
+  int64_t offset[2] = {0, 0};
+  for (int32_t k = 0; k < info->n_out && extent; k++) offset[k] = -skipped * strides[1 + k][call->axis.axis] * walked[1 + k].size;
+  set_initial(call, offset, decision);
+  if (!is_here && decision->backend->stand_in && (status = decision->backend->stand_in(op, decision->dtypes, decision))) return status;
   for (int32_t k = 0; k < decision->n_operands; k++)
     if (!call->tensor[k].ref.base) return QUERN_OK;
   return check_apart(info, call, decision);

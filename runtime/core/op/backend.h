@@ -20,8 +20,7 @@ typedef struct qn_backend {
    * decision->specialised for these dtypes. NULL: no op has a stand-in. */
   quern_status (*stand_in)(const quern_op *op, const uint8_t *dtypes, qn_decision *decision);
   /* Implements quern_op_workspace for the library's own kernels; NULL: no call uses a workspace. *bytes is 0 at first. */
-  quern_status (*workspace)(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
-                            size_t *bytes);
+  quern_status (*workspace)(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call, size_t *bytes);
 
   /* For all of these the decision's nest has elements, and `call` is of this library's size, or NULL. */
 

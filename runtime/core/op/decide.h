@@ -13,8 +13,7 @@ quern_status qn_decide_choose_backend(const quern_op_info *info, DLDevice device
 quern_status qn_decide_check_backend(const quern_op_info *info, const qn_decision *decision);
 
 /* Converts a call's parameters to the dtypes that the decision needs and appends the kind's own (qn_kind.bind). */
-quern_status qn_decide_convert(const quern_op_info *info, const qn_decision *decision, const quern_call *call,
-                                 qn_params *params);
+quern_status qn_decide_convert(const quern_op_info *info, const qn_decision *decision, const quern_call *call, qn_params *params);
 
 /* Refuses outputs flagged read-only. out_flags: as in quern_call; NULL: no flags. */
 quern_status qn_decide_check_flags(const quern_op_info *info, const uint64_t *out_flags);

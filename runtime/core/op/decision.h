@@ -29,8 +29,8 @@ typedef struct qn_decision {
   uint8_t device_types[QN_MAX_OPERANDS]; /* DLDeviceType of each tensor */
   qn_params params;
   const void *of_kind; /* of a kind with further data (qn_builtin.of_kind): what runs */
-  /* The elements along the axes; the parameters that give the shape; of a scan on a device, whether, what and where it first stores. */
-  int64_t count, shape_params[3], initial[3];
+  /* The elements along the axes; the parameters that give the shape; of a scan on a device, whether, what and where its outputs begin. */
+  int64_t count, shape_params[3], initial[4];
 } qn_decision;
 
 #endif

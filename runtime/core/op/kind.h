@@ -51,15 +51,13 @@ typedef struct qn_fused {
   quern_status (*infer)(const quern_op *op, const uint8_t *in_dtypes, uint8_t *out_dtypes);
 } qn_fused;
 
-/* Also the kind of ops without a row of their own: expressions and ops registered by the host. */
-extern const qn_kind qn_kind_elementwise;
-
-static inline const qn_kind *qn_kind_of(const quern_op *op) {
-  return op->builtin ? op->builtin->kind : op->own_kind ? op->own_kind : &qn_kind_elementwise;
-}
+static inline const qn_kind *qn_kind_of(const quern_op *op) { return op->own_kind; }
 
 /* Whether the library itself implements the op, apart from a registered implementation. */
 static inline int qn_kind_is_there(const quern_op *op) { return op->builtin || op->fused; }
+
+/* The size of a shape before it had strides. */
+#define QN_SHAPE_LEAST offsetof(quern_shape, strides)
 
 /* Element k of a caller's array of shapes. The caller's structs may be longer than ours. */
 static inline quern_shape *qn_shape_at(quern_shape *out, int32_t k) {

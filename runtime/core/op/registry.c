@@ -50,9 +50,7 @@ static void ctx_destroy(quern_ctx *ctx) {
   free(ctx);
 }
 
-static quern_status no_memory(const char *what) {
-  return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what);
-}
+static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", what); }
 
 static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
   size_t n = (size_t)qn_n_builtins;
@@ -66,14 +64,15 @@ static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
   table->older = NULL;
   table->count = qn_n_builtins;
   for (int32_t i = 0; i < qn_n_builtins; i++) {
-    ctx->builtin[i] = (quern_op){.ctx = ctx, .info = &qn_builtins[i].info, .builtin = &qn_builtins[i]};
+    ctx->builtin[i] =
+        (quern_op){.ctx = ctx, .info = &qn_builtins[i].info, .own_kind = qn_builtins[i].kind, .builtin = &qn_builtins[i]};
     table->ops[i] = &ctx->builtin[i];
   }
   atomic_init(&ctx->references, 1);
   atomic_init(&ctx->table, table);
   atomic_init(&ctx->registered, NULL);
   ctx->slices = qn_slices_create(options);
-  ctx->extension = qn_above.create ? qn_above.create(options) : NULL;
+  ctx->extension = qn_above.create ? qn_above.create(ctx, options) : NULL;
   if (!ctx->slices || (qn_above.create && !ctx->extension)) {
     ctx_destroy(ctx);
     return no_memory("ctx");
@@ -203,13 +202,8 @@ static size_t text_bytes(const char *text) { return (text ? strlen(text) : 0) + 
 
 /* Copies a text (NULL: "") to *at and moves *at behind it. */
 static const char *text_copy(const char *text, char **at) {
-  char *copy = *at;
-  size_t bytes = text_bytes(text);
-  if (text)
-    memcpy(copy, text, bytes);
-  else
-    *copy = 0;
-  *at += bytes;
+  char *copy = memcpy(*at, text ? text : "", text_bytes(text));
+  *at += text_bytes(text);
   return copy;
 }
 
@@ -252,7 +246,8 @@ static registered_op *registered_create(quern_ctx *ctx, const quern_op_def *def,
   own->info.op_class = def->op_class;
   own->info.args = args;
   own->info.params = params;
-  own->op = (quern_op){.ctx = ctx, .info = &own->info, .builtin = builtin, .registered = &own->def};
+  own->op =
+      (quern_op){.ctx = ctx, .info = &own->info, .own_kind = &qn_kind_elementwise, .builtin = builtin, .registered = &own->def};
   return own;
 }
 
@@ -298,7 +293,7 @@ quern_status qn_registry_register(quern_ctx *ctx, const quern_op_def *def) {
     quern_status status = check_definition(def, present);
     if (status) return status;
     registered_op *own = registered_create(ctx, def, present ? present->builtin : NULL);
-    if (own && present) own->op.fused = present->fused;
+    if (own && present) own->op.fused = present->fused, own->op.own_kind = present->own_kind;
     qn_op_table *made = own ? qn_registry_table_with(table, at, found, &own->op) : NULL;
     if (made && atomic_compare_exchange_strong(&ctx->table, &table, made)) {
       own->next = atomic_load(&ctx->registered);

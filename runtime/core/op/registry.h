@@ -19,13 +19,16 @@ struct qn_fused;
 struct quern_op {
   quern_ctx *ctx;
   const quern_op_info *info;
-  const struct qn_kind *own_kind; /* of an expression that reduces; NULL: that of `builtin`, or elementwise */
+  const struct qn_kind *own_kind; /* that of `builtin`, of an expression that reduces, or elementwise; or what stands before it */
   const qn_builtin *builtin;      /* the row of a built-in op, or the dtype rules of an op of a spec; NULL: neither */
   const quern_op_def *registered; /* the host's implementation, tried before a built-in one; NULL: none */
   const struct qn_fused *fused;   /* of an expression or an op of a spec: kind.h; NULL: it has kernels of its own */
   void (*destroy)(quern_op *op);  /* called with the last reference; NULL: the op is not counted */
   atomic_int_fast64_t references; /* if the op is counted */
 };
+
+/* Also the kind of ops without a row of their own: expressions and ops registered by the host. */
+extern const struct qn_kind qn_kind_elementwise;
 
 /* The description that the library's own implementation checks operands by; a registered one has op->info. */
 static inline const quern_op_info *qn_registry_own_info(const quern_op *op) {

@@ -6,7 +6,6 @@
 #include "core/base/status.h"
 #include "core/op/kind.h"
 #include "core/row/row_nest.h"
-#include "core/tensor/device.h"
 
 quern_status qn_row_read_inputs(const quern_op_info *info, DLTensor *const *in, int needs_data, qn_row_operands *operands) {
   operands->has_data = 1;
@@ -42,15 +41,27 @@ quern_status qn_row_read_outputs(const quern_op_info *info, DLTensor *const *out
   return QUERN_OK;
 }
 
+/* Lays out output k with the dimensions that are left of an order of all. */
+static void lay_out(const qn_row_operands *operands, int32_t k, const int32_t *order, quern_shape *result) {
+  const uint32_t dropped = operands->reduced >> k & ~operands->keepdims >> k & 1 ? operands->axes : 0;
+  int32_t left[QUERN_MAX_NDIM], n = 0;
+  for (int32_t i = 0; order && i < operands->ndim; i++)
+    if (!(dropped >> order[i] & 1)) left[n++] = order[i] - __builtin_popcount(dropped & ((1u << order[i]) - 1));
+  qn_tensor_lay_out(result, order ? left : NULL);
+}
+
 quern_status qn_row_measure(const quern_op_info *info, const qn_row_operands *operands, const uint8_t *results, quern_shape *out) {
   DLDevice device;
+  int32_t room[QUERN_MAX_NDIM];
   quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, 0, NULL, &device);
+  const int32_t *order = qn_tensor_order(operands->ndim, operands->shape, info->n_in, operands->tensor, room);
   for (int32_t k = 0; k < info->n_out && status == QUERN_OK; k++) {
     quern_shape *result = qn_shape_at(out, k);
     const qn_dtype_info *of = &qn_dtype_infos[results[k]];
     result->dtype = (DLDataType){.code = of->code, .bits = of->bits, .lanes = 1};
     result->device = device;
     result->ndim = output_shape(operands, k, result->shape);
+    lay_out(operands, k, order, result);
   }
   return status;
 }
@@ -77,11 +88,6 @@ static quern_status check_row_device(const quern_op_info *info, const qn_row_ope
   quern_status status = qn_tensor_check_devices(info->name, info->args, info->n_in, operands->tensor, info->n_out,
                                                 operands->tensor + info->n_in, &decision->device);
   if (status) return status;
-  if (decision->device.device_type != kDLCPU && op->builtin && op->fused) {
-    char text[QN_DEVICE_CHARS];
-    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but an op of a spec that reduces runs on the cpu only by itself; call it in an "
-                          "expression", info->name, qn_device_text(decision->device, text));
-  }
   if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
   if ((status = qn_decide_check_backend(info, decision))) return status;
   if (decision->device.device_type == kDLCPU) decision->backend = qn_row_backend;

@@ -10,6 +10,7 @@
 #define TILE 4096
 #define TILE_DIRECT 65536
 #define TILE_BLOCK 8192 /* elements of a block without scratch that several stages read */
+#define TILE_SEARCHED 131072 /* of such a block that is searched */
 #define MAX_ROWS 1024 /* of a tile */
 #define SLACK 512     /* of the scratch, where arrays begin at multiples of 16 bytes */
 #define SLICE_PICOSECONDS 16000000 /* the least work that is worth a slice */
@@ -271,6 +272,14 @@ static int64_t longest_row(const qn_row_program *program) {
   return (int64_t)1 << 35;
 }
 
+/* The most elements of a block without scratch. A reduction that searches reads part of a block twice: a large one costs less. */
+static int64_t most_block(const qn_row_program *program) {
+  for (int32_t i = 0; i < program->n_stages; i++)
+    for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
+      if (!program->stages[i].reduces[r].by->finds) return TILE_BLOCK;
+  return TILE_SEARCHED;
+}
+
 /* Rows of a tile in BLOCKS whose elements lie beside each other: the most, and the fewest. */
 #define MOST_BESIDE 16
 #define BESIDE 8
@@ -392,10 +401,10 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
       if (!bytes) {
         const int is_walked = bytes_of_nodes(program) == 0 || program->n_stages <= 2; /* the kernels themselves walk the row */
         if (is_walked && !ends_early && job->row <= longest_row(program)) break;
-        chunks = TILE_BLOCK / QN_ROW_CHUNK;
+        chunks = most_block(program) / QN_ROW_CHUNK;
       }
       int64_t block = QN_ROW_CHUNK;
-      while (!job->portion && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? tile : TILE_BLOCK)) block *= 2;
+      while (!job->portion && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? tile : most_block(program))) block *= 2;
       if (block < job->row) job->block = block;
       job->n_levels += log2_up((job->row + job->block - 1) / job->block) + 1;
       break;

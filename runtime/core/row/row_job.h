@@ -8,7 +8,7 @@
 #include "core/row/row_program.h"
 
 /* Bytes of a slice's scratch, which is on its stack. */
-#define QN_ROW_SCRATCH 24576
+#define QN_ROW_SCRATCH 29184
 
 typedef enum qn_row_path {
   QN_ROW_WHOLE,  /* tiles of whole rows, stage by stage */

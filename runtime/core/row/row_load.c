@@ -7,6 +7,8 @@
 
 #include "core/base/status.h"
 
+#define LINE 64 /* bytes of a line of the cache */
+
 static char *row_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
 
 /* The kernel that converts between two dtypes; NULL: they have the same items. */
@@ -36,6 +38,18 @@ void qn_row_convert(uint8_t from, uint8_t to, char *at, int64_t step, char *bloc
   for (int64_t r = 0; r < rows; r++) convert_block(kernel, from_size, to_size, row_moved(at, r * step), block + r * count * to_size, count);
 }
 
+/* A block that is transposed takes part of a line of the cache in each row, rows being far apart. Prefetches what is behind that part:
+ * the next tile takes it. */
+static void prefetch_next(const char *at, int64_t step, int64_t rows, int is_load) {
+  for (int64_t i = 0; i < rows; i++) {
+    const char *line = (const char *)((uintptr_t)at + (uintptr_t)(i * step));
+    if (is_load)
+      __builtin_prefetch(line, 0, 2);
+    else
+      __builtin_prefetch(line, 1, 2);
+  }
+}
+
 /* Moves n[0] x n[1] items. step: of the tensor; the block is dense in the order of dimensions. */
 static void move_items(uint8_t size, char *tensor, const int64_t step[2], char *block, const int64_t extent[2], int is_load) {
   const int32_t log2 = __builtin_ctz(size);
@@ -50,12 +64,14 @@ static void move_items(uint8_t size, char *tensor, const int64_t step[2], char *
   if (!is_load && extent[1] > 1 && step[1] == size) { /* rows that lie beside each other */
     char *const turned[2] = {block, tensor};
     const int64_t steps[2][2] = {{dense[1], size}, {size, step[0]}}, items[3] = {extent[1], extent[0], 0};
+    if (extent[1] * size <= LINE) prefetch_next(row_moved(tensor, LINE), step[0], extent[0], 0);
     qn_job_kernel(qn_packs.transpose[log2], NULL)(turned, steps, items, NULL);
     return;
   }
   const qn_variant *variant = is_load ? qn_packs.gather[log2] : qn_packs.scatter[log2];
   if (is_load && step[0] == 0) variant = qn_packs.fill[log2];
   if (is_load && extent[1] > 1 && step[1] == size && step[0] != size) variant = qn_packs.transpose[log2];
+  if (variant == qn_packs.transpose[log2] && extent[1] * size <= LINE) prefetch_next(row_moved(tensor, LINE), step[0], extent[0], 1);
   char *const ptr[2] = {is_load ? tensor : block, is_load ? block : tensor};
   int64_t stride[2][2] = {{step[0], step[1]}, {dense[0], dense[1]}};
   if (!is_load) {

@@ -18,16 +18,22 @@ uint32_t qn_cuda_values(const qn_decision *decision) {
   return values;
 }
 
+/* The program of an op that reduces, which its kernel follows at least in what its states are. NULL: it scans. */
+static const qn_row_program *program_of(const qn_decision *decision) {
+  return qn_kind_of(decision->called)->is_scan ? NULL : decision->of_kind;
+}
+
 void qn_cuda_choose(const qn_decision *decision, qn_launch_form *form) {
   if (qn_kind_of(decision->called)->has_rows)
-    qn_rows_choose(&decision->nest, decision->count, form);
+    qn_rows_choose(&decision->nest, decision->sizes, decision->count, program_of(decision), form);
   else
     qn_launch_choose(&decision->nest, decision->sizes, decision->op->info->n_out, qn_cuda_values(decision), form);
 }
 
 const qn_cuda_variant *qn_cuda_pick(const qn_decision *decision, const qn_cuda_variant *variants, int32_t n_variants,
                                     qn_launch_form *form) {
-  if (qn_kind_of(decision->called)->has_rows) return qn_rows_pick(variants, n_variants, &decision->nest, decision->count, form);
+  if (qn_kind_of(decision->called)->has_rows)
+    return qn_rows_pick(variants, n_variants, &decision->nest, decision->sizes, decision->count, program_of(decision), form);
   return qn_launch_pick(variants, n_variants, decision->dtypes, &decision->nest, decision->sizes, decision->op->info->n_out,
                         qn_cuda_values(decision), form);
 }
@@ -35,9 +41,10 @@ const qn_cuda_variant *qn_cuda_pick(const qn_decision *decision, const qn_cuda_v
 void qn_cuda_pack(const qn_decision *decision, const qn_launch_form *form, qn_launch *launch) {
   const qn_kind *kind = qn_kind_of(decision->called);
   const int32_t n_out = decision->op->info->n_out, n_params = decision->n_slots + kind->n_own_params;
-  const qn_scan_initial initial = {(int32_t)decision->initial[0], (uint64_t)decision->initial[1], decision->initial[2]};
+  const qn_scan_initial initial = {(int32_t)decision->initial[0], (uint64_t)decision->initial[1], decision->initial[2],
+                                   decision->initial[3]};
   if (kind->is_scan)
-    qn_scans_pack(&decision->nest, decision->sizes, decision->count, &initial, form, launch);
+    qn_scans_pack(&decision->nest, decision->sizes, decision->count, &initial, decision->shape_params[2], form, launch);
   else if (kind->has_rows)
     qn_rows_pack(&decision->nest, decision->sizes, n_out, qn_cuda_values(decision), decision->count, form, n_params, launch);
   else
@@ -85,10 +92,16 @@ int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *
   return 0;
 }
 
-/* Cuts rows, whatever workspace there is. items: 0: not known, since the kernel is not made yet. */
-static void cut_rows(const qn_decision *decision, const qn_launch *launch, int32_t items, qn_cuda_pieces *pieces) {
+/* What a kernel does of rows. items: 0: not known, since the kernel is not made yet. */
+static qn_row_work work_of(const qn_decision *decision, int32_t items) {
   const int is_built = decision->called->builtin && !decision->called->fused; /* else its program is not the kernel's */
-  qn_row_work work;
+  qn_row_work work = is_built || !items ? qn_rows_work(decision->of_kind, decision->sizes) : qn_rows_work_of_items(items);
+  if (!is_built && !items) work.parts = work.all_parts; /* its kernel may have more of them in one stage */
+  return work;
+}
+
+/* Cuts rows, whatever workspace there is. */
+static void cut_rows(const qn_decision *decision, const qn_launch *launch, int32_t items, qn_cuda_pieces *pieces) {
   if (qn_kind_of(decision->called)->is_scan) {
     pieces->rows.bytes = 0;
     qn_scans_cut(launch, &pieces->scan);
@@ -96,19 +109,27 @@ static void cut_rows(const qn_decision *decision, const qn_launch *launch, int32
     pieces->n_launches = pieces->scan.n_launches;
     return;
   }
-  work = is_built || !items ? qn_rows_work(decision->of_kind) : qn_rows_work_of_items(items);
-  if (!is_built && !items) work.parts = work.all_parts; /* its kernel may have more of them in one stage */
+  pieces->rows.bytes = pieces->bytes = 0;
+  if (launch->form.rank == QN_SHORT_RANK) return;
+  const qn_row_work work = work_of(decision, items);
   qn_rows_cut_pieces(&decision->nest, &work, decision->count, launch, &pieces->rows);
   pieces->bytes = pieces->rows.bytes;
   pieces->n_launches = pieces->rows.n_launches;
 }
 
-void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, int32_t items, const quern_call *call, qn_cuda_pieces *pieces) {
+void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, int32_t items, uint32_t most_shared, const quern_call *call,
+                 qn_cuda_pieces *pieces) {
+  const qn_kind *kind = qn_kind_of(decision->called);
   pieces->bytes = 0;
-  if (call && call->workspace && qn_kind_of(decision->called)->has_rows) cut_rows(decision, launch, items, pieces);
+  pieces->kept = 0;
+  pieces->shared_bytes = launch->shared_bytes;
+  if (call && call->workspace && kind->has_rows) cut_rows(decision, launch, items, pieces);
   if (pieces->bytes && pieces->bytes <= call->workspace_bytes) return;
   pieces->bytes = 0;
   pieces->n_launches = 1;
+  if (!kind->has_rows || kind->is_scan || launch->form.rank == QN_SHORT_RANK) return;
+  const qn_row_work work = work_of(decision, items);
+  pieces->shared_bytes = qn_rows_keep(&work, launch, most_shared, &pieces->kept);
 }
 
 /* Not inlined, for its stack. */
@@ -123,7 +144,10 @@ __attribute__((noinline)) size_t qn_cuda_workspace(const qn_decision *decision, 
 
 uint64_t qn_cuda_piece(const qn_cuda_pieces *pieces, int32_t i, const quern_call *call, const qn_launch *launch, uint64_t *args) {
   uint64_t n_items = launch->n_items;
-  if (!pieces->bytes) return n_items;
+  if (!pieces->bytes) {
+    if (pieces->kept) args[launch->form.n_operands + QN_ROW_KEPT] = pieces->kept;
+    return n_items;
+  }
   const uint64_t workspace = (uint64_t)(uintptr_t)call->workspace;
   if (pieces->rows.bytes)
     qn_rows_set_piece(&pieces->rows, i, workspace, launch, args, &n_items);
@@ -136,7 +160,7 @@ quern_status qn_cuda_decide(const quern_op *op, DLTensor *const *in, DLTensor *c
                             qn_decision *decision) {
   const qn_kind *kind = qn_kind_of(op);
   decision->nest.n_elements = 0;
-  return kind->call && !kind->has_rows ? QUERN_OK : kind->decide(op, in, out, call, 0, decision);
+  return kind->decide ? kind->decide(op, in, out, call, 0, decision) : QUERN_OK;
 }
 
 void qn_cuda_explain_empty(const qn_decision *decision, qn_strbuf *buf) {

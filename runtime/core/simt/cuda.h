@@ -9,6 +9,7 @@
 #include "core/simt/launch.h"
 #include "core/simt/rows.h"
 #include "core/simt/scans.h"
+#include "core/simt/short_rows.h"
 
 /* A prepared call: on its caller's stack, or in a plan (qn_run), where it is constant. */
 typedef struct qn_cuda_run {
@@ -47,13 +48,16 @@ int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *
 typedef struct qn_cuda_pieces {
   size_t bytes; /* of workspace; 0: there is one launch, of whole rows */
   int32_t n_launches;
+  uint32_t shared_bytes; /* that each launch asks for */
+  uint64_t kept;         /* of whole rows: see qn_rows_keep */
   qn_row_pieces rows; /* these or */
   qn_scan_steps scan;
 } qn_cuda_pieces;
 
 /* Cuts the rows of a launch into pieces, if the call has the workspace for it; else there is one launch, of whole rows. items: the
- * number that came with the kernel. */
-void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, int32_t items, const quern_call *call, qn_cuda_pieces *pieces);
+ * number that came with the kernel; most_shared: the bytes of shared memory that its launches may ask for. */
+void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, int32_t items, uint32_t most_shared, const quern_call *call,
+                 qn_cuda_pieces *pieces);
 
 /* The bytes of workspace that a launch of this form can use. */
 size_t qn_cuda_workspace(const qn_decision *decision, const qn_launch_form *form);

@@ -322,6 +322,7 @@ void qn_launch_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, ui
   launch->is_tiled = (uint8_t)c.is_tiled;
   launch->item_elements = c.item_elements;
   launch->n_items = c.n_items;
+  launch->shared_bytes = 0;
   pack_repeats(nest, &c, launch);
 
   uint64_t *at = launch->args + n;

@@ -37,6 +37,7 @@ typedef struct qn_launch {
   uint8_t is_tiled;  /* blocks of 32 x 8 threads over tiles; else of 256 x 1 */
   uint32_t item_elements; /* elements of an item, which is a tile if is_tiled */
   uint64_t n_items;
+  uint32_t shared_bytes; /* that the launch asks for */
   int32_t n_args;    /* fields in use: the kernel's whole struct */
   int32_t at_params; /* where the parameters begin; the addresses are the first n_operands fields */
   /* The dimensions that a kernel of rank 0 has no room for: the launch is repeated over them, with addresses advanced by the

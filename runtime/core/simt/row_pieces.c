@@ -6,19 +6,47 @@
 
 #include <string.h>
 
-
 #define WANTED 1024       /* blocks that keep a large device busy */
 #define MOST_TILES 256    /* of more tiles of whole rows a device is busy */
 #define FEWEST_LEAVES 128 /* of a row for which several launches are worthwhile */
 #define BATCH_BITS 3      /* log2 of the nodes that a group joins before its stack */
 #define ALIGNMENT 256
+#define MOST_KEPT 64            /* leaves of a group */
+#define KEPT_BYTES (48u << 10)  /* of a block's rows, so that several blocks are on a multiprocessor */
 
 static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 /* ---- Pieces ---- */
 
-qn_row_work qn_rows_work(const qn_row_program *program) {
-  qn_row_work work = {0};
+/* The inputs that the elements of a stage are made of, as bits. */
+static uint32_t inputs_of(const qn_row_stage *stage) {
+  uint32_t inputs = 0;
+  for (int32_t k = 0; k < stage->n_in; k++)
+    if (stage->values[k] < QN_ROW_INDEX) inputs |= 1u << stage->values[k];
+  for (int32_t r = 0; r < stage->n_reduces; r++)
+    for (int32_t p = 0; p < stage->reduces[r].by->n_parts; p++) {
+      const uint8_t from = qn_row_from(&stage->reduces[r], p);
+      if (from < QN_ROW_INDEX) inputs |= 1u << from;
+    }
+  return inputs;
+}
+
+/* The bytes of an element of the inputs that several stages load. A stage with an `is_again` after it is left out of the kernel. */
+static int32_t kept_bytes(const qn_row_program *program, const uint8_t *sizes) {
+  uint32_t loaded = 0, kept = 0;
+  int32_t bytes = 0;
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    if (program->stages[i].is_row || (i + 1 < program->n_stages && program->stages[i + 1].is_again)) continue;
+    const uint32_t inputs = inputs_of(&program->stages[i]);
+    kept |= loaded & inputs;
+    loaded |= inputs;
+  }
+  for (int32_t k = 0; kept >> k; k++) bytes += kept >> k & 1 ? sizes[k] : 0;
+  return bytes;
+}
+
+qn_row_work qn_rows_work(const qn_row_program *program, const uint8_t *sizes) {
+  qn_row_work work = {.kept_bytes = kept_bytes(program, sizes)};
   for (int32_t i = 0; i < program->n_stages; i++) {
     int32_t parts = 0;
     if (program->stages[i].is_row) continue;
@@ -32,7 +60,20 @@ qn_row_work qn_rows_work(const qn_row_program *program) {
 }
 
 qn_row_work qn_rows_work_of_items(int32_t items) {
-  return (qn_row_work){items >> 8 & 31, items >> 13 & 1, items >> 14 & 63, items >> 20 & 255};
+  const int32_t kept = items >> 28 & 7;
+  return (qn_row_work){items >> 8 & 31, items >> 13 & 1, items >> 14 & 63, items >> 20 & 255, kept ? 1 << kept : 0};
+}
+
+uint32_t qn_rows_keep(const qn_row_work *work, const qn_launch *launch, uint32_t most, uint64_t *kept) {
+  const uint64_t *fields = launch->args + launch->form.n_operands;
+  const uint64_t leaves = fields[QN_ROW_LEAVES], bits = fields[QN_ROW_SPREAD_BITS];
+  const uint64_t own = fields[QN_ROW_UNIT_LEAVES] << fields[QN_ROW_UNIT_BITS], in_turn = (leaves + (1u << bits) - 1) >> bits;
+  const uint64_t group_leaves = fields[QN_ROW_FLAGS] & QN_ROW_OWN ? own : in_turn;
+  const uint64_t bytes = group_leaves * QN_ROW_LANES * QN_LAUNCH_THREADS * (uint64_t)work->kept_bytes;
+  *kept = 0;
+  if (group_leaves < 2 || group_leaves > MOST_KEPT || bytes > most || bytes > KEPT_BYTES) return 0;
+  *kept = bytes ? group_leaves : 0;
+  return (uint32_t)bytes;
 }
 
 static void add_join(qn_row_pieces *pieces, int64_t n, int64_t span) {

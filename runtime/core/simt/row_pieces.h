@@ -17,12 +17,17 @@ typedef struct qn_row_join {
 typedef struct qn_row_work {
   int32_t n_reducing, has_last; /* those that reduce; whether one that does not follows */
   int32_t parts, all_parts;     /* parts of states: the most of a stage, all */
+  int32_t kept_bytes; /* an element, of the inputs that several stages load */
 } qn_row_work;
 
-/* Of an op's program, which its kernel follows; of a kernel compiled at run time, by the number that came with its text (ORDER items of
+/* Of an op's program, which its kernel follows, with inputs of these bytes an item; of a kernel compiled at run time, by the number that came with its text (ORDER items of
  * gen/targets/cuda/rows.lua). */
-qn_row_work qn_rows_work(const qn_row_program *program);
+qn_row_work qn_rows_work(const qn_row_program *program, const uint8_t *sizes);
 qn_row_work qn_rows_work_of_items(int32_t items);
+
+/* Bytes of shared memory, `most` or fewer, in which the kernel keeps the elements of a block's rows from stage to stage, in a launch of
+ * whole rows. *kept: the field that says so. 0: it loads them again, or has them in registers. */
+uint32_t qn_rows_keep(const qn_row_work *work, const qn_launch *launch, uint32_t most, uint64_t *kept);
 
 /* Rows cut into pieces: launches that follow one another on a stream. For each stage of elements: its nodes, one a piece; those of an
  * axis joined, from the pieces' axis on. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/simt/row_share.h"
+#include "core/simt/short_rows.h"
 
 #define FLAG_STREAMED 1
 #define FLAG_VALUES 8
@@ -24,23 +25,30 @@ static int is_narrow(const qn_nest *nest, const qn_row_cut *c) {
   return 1;
 }
 
-void qn_rows_choose(const qn_nest *nest, int64_t count, qn_launch_form *form) {
+void qn_rows_choose(const qn_nest *nest, const uint8_t *sizes, int64_t count, const qn_row_program *program, qn_launch_form *form) {
   const qn_row_cut c = qn_rows_cut(nest, count);
-  form->rank = 0;
+  const int is_short = program && qn_short_rows_wanted(nest, sizes, count, qn_short_rows_states(program));
+  form->rank = is_short ? QN_SHORT_RANK : 0;
   form->n_operands = (uint8_t)nest->n_operands;
   memset(form->classes, QN_CLASS_STRIDED, (size_t)nest->n_operands);
   form->is_wide = (uint8_t)!is_narrow(nest, &c);
 }
 
-const qn_cuda_variant *qn_rows_pick(const qn_cuda_variant *variants, int32_t n_variants, const qn_nest *nest, int64_t count,
-                                    qn_launch_form *form) {
+const qn_cuda_variant *qn_rows_pick(const qn_cuda_variant *variants, int32_t n_variants, const qn_nest *nest, const uint8_t *sizes,
+                                    int64_t count, const qn_row_program *program, qn_launch_form *form) {
   const qn_cuda_variant *picked = NULL;
   qn_launch_form best;
-  qn_rows_choose(nest, count, &best);
-  for (int32_t i = 0; i < n_variants; i++)
-    if (variants[i].is_wide == best.is_wide || (variants[i].is_wide && !picked)) picked = &variants[i];
+  qn_rows_choose(nest, sizes, count, program, &best);
+  for (int32_t i = 0; i < n_variants; i++) {
+    const qn_cuda_variant *v = &variants[i];
+    const int is_exact = v->rank == best.rank && v->is_wide == best.is_wide, is_general = v->rank == 0;
+    if (is_exact && (!picked || picked->rank != best.rank || picked->is_wide != best.is_wide)) picked = v;
+    if (is_general && v->is_wide == best.is_wide && (!picked || (picked->is_wide && !best.is_wide))) picked = v;
+    if (is_general && v->is_wide && !picked) picked = v;
+  }
   if (!picked) return NULL;
   *form = best;
+  form->rank = picked->rank;
   form->is_wide = picked->is_wide;
   return picked;
 }
@@ -85,10 +93,15 @@ static uint64_t flags_of(const qn_nest *nest, const uint8_t *sizes, int32_t n_ou
 void qn_rows_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, uint32_t values, int64_t count,
                   const qn_launch_form *form, int32_t n_params, qn_launch *launch) {
   const qn_row_cut c = qn_rows_cut(nest, count);
+  if (form->rank == QN_SHORT_RANK) {
+    qn_short_rows_pack(nest, sizes, flags_of(nest, sizes, n_out, values, 0), form, n_params, launch);
+    return;
+  }
   const int32_t n = nest->n_operands, turned = is_turned(nest, sizes, &c), bits = spread_bits(nest, sizes, &c, turned);
   const int64_t tile_rows = QN_ROW_GROUPS >> bits;
   launch->form = *form;
   launch->is_tiled = 1; /* a block takes an item at a time */
+  launch->shared_bytes = 0;
   launch->item_elements = (uint32_t)tile_rows;
   launch->n_items = (uint64_t)((c.rows + tile_rows - 1) / tile_rows);
   launch->repeat_rank = nest->rank - c.rank;

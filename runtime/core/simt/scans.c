@@ -27,23 +27,25 @@ void qn_scans_share(int32_t spread_bits, int is_wide, uint64_t *fields) {
   qn_launch_divisor(1, is_wide, fields + QN_SCAN_PIECE_DIVISOR);
 }
 
-void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int64_t count, const qn_scan_initial *initial, const qn_launch_form *form,
+void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int64_t count, const qn_scan_initial *initial, int64_t turn, const qn_launch_form *form,
                    qn_launch *launch) {
   const qn_row_cut c = qn_rows_cut(nest, count);
   const int64_t spans = up(c.chunks, SPAN_CHUNKS);
+  const int32_t n = nest->n_operands;
   const int is_turned = nest->n_reduced == 1 && nest->rank > 1 && nest->stride[0][1] == sizes[0] && nest->stride[0][0] != sizes[0];
   int32_t bits = 0;
   while (!is_turned && 1 << bits < SLOTS && 1 << bits < c.chunks) bits++;
   while (is_turned && SLOTS >> bits > c.rows && 1 << bits < c.chunks && 1 << bits < SLOTS) bits++;
   launch->form = *form;
   launch->is_tiled = 1; /* a block takes an item at a time */
+  launch->shared_bytes = 0;
   launch->item_elements = (uint32_t)(SLOTS >> bits);
   launch->repeat_rank = nest->rank - c.rank;
   for (int32_t j = 0; j < launch->repeat_rank; j++) {
     launch->repeat_n[j] = nest->n[c.rank + j];
-    for (int32_t k = 0; k < 2; k++) launch->repeat_stride[k][j] = nest->stride[k][c.rank + j];
+    for (int32_t k = 0; k < n; k++) launch->repeat_stride[k][j] = nest->stride[k][c.rank + j];
   }
-  uint64_t *at = launch->args + 2;
+  uint64_t *at = launch->args + n;
   memset(at, 0, QN_SCAN_FIELDS * sizeof *at);
   at[QN_SCAN_ROWS] = (uint64_t)c.rows;
   at[QN_SCAN_FLAGS] = (nest->n_elements >= STREAMED_BYTES / sizes[1] ? FLAG_STREAMED : 0) | (is_turned ? FLAG_TURNED : 0) |
@@ -58,10 +60,14 @@ void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int64_t count, con
   at[QN_SCAN_INITIAL_OFFSET] = (uint64_t)initial->offset;
   qn_scans_share(bits, form->is_wide, at);
   launch->n_items = at[QN_SCAN_ITEMS];
-  at += QN_SCAN_FIELDS;
+  if (n > 2) {
+    at[QN_SCAN_TURN] = (uint64_t)turn;
+    at[QN_SCAN_INITIAL_PLACE] = (uint64_t)initial->place;
+  }
+  at += n > 2 ? QN_SCAN_FOUND_FIELDS : QN_SCAN_FIELDS;
   for (int32_t d = 0; d < c.rank; d++) at[d] = (uint64_t)nest->n[d];
   at += c.room;
-  for (int32_t k = 0; k < 2; k++, at += c.room)
+  for (int32_t k = 0; k < n; k++, at += c.room)
     for (int32_t d = 0; d < c.rank; d++) at[d] = (uint64_t)nest->stride[k][d];
   for (int32_t d = 0; d < c.rank; d++) qn_launch_divisor((uint64_t)nest->n[d], form->is_wide, at + 2 * d);
   launch->at_params = launch->n_args = (int32_t)(at + 2 * c.room - launch->args);
@@ -70,16 +76,18 @@ void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int64_t count, con
 /* ---- Several launches ---- */
 
 void qn_scans_set_steps(const qn_launch *launch, int32_t spread_bits, qn_scan_steps *steps) {
-  const uint64_t *fields = launch->args + 2;
+  const uint64_t *fields = launch->args + launch->form.n_operands;
   *steps = (qn_scan_steps){.rows = (int64_t)fields[QN_SCAN_ROWS], .chunks = (int64_t)fields[QN_SCAN_CHUNKS],
-                           .spans = (int64_t)fields[QN_SCAN_SPANS], .spread_bits = spread_bits, .is_wide = launch->form.is_wide};
+                           .spans = (int64_t)fields[QN_SCAN_SPANS], .spread_bits = spread_bits, .is_wide = launch->form.is_wide,
+                           .state_bytes = launch->form.n_operands > 2 ? 16 : 8};
   steps->pieces = up(steps->chunks, (int64_t)1 << spread_bits);
   steps->n_launches = steps->spans > 1 ? 4 : 3; /* nothing comes before a single span */
-  steps->bytes = (size_t)(up(steps->rows * steps->chunks * 8, ALIGNMENT) * ALIGNMENT + steps->rows * steps->spans * 8 + ALIGNMENT);
+  steps->bytes = (size_t)(up(steps->rows * steps->chunks * steps->state_bytes, ALIGNMENT) * ALIGNMENT +
+                          steps->rows * steps->spans * steps->state_bytes + ALIGNMENT);
 }
 
 void qn_scans_cut(const qn_launch *launch, qn_scan_steps *steps) {
-  const uint64_t *fields = launch->args + 2;
+  const uint64_t *fields = launch->args + launch->form.n_operands;
   steps->bytes = 0;
   if (fields[QN_SCAN_CHUNKS] < FEWEST_CHUNKS || launch->n_items >= MOST_TILES) return;
   qn_scans_set_steps(launch, (int32_t)fields[QN_SCAN_SPREAD_BITS], steps);
@@ -98,6 +106,6 @@ void qn_scans_set_step(const qn_scan_steps *steps, int32_t i, uint64_t workspace
   fields[QN_SCAN_ITEMS] = (uint64_t)(step == 2 ? up(steps->rows * steps->spans, SLOTS) : step == 3 ? up(steps->rows, QN_LAUNCH_THREADS)
                                                                                                     : tiles * steps->pieces);
   fields[QN_SCAN_TOTALS] = base;
-  fields[QN_SCAN_ENDS] = base + (uint64_t)(up(steps->rows * steps->chunks * 8, ALIGNMENT) * ALIGNMENT);
+  fields[QN_SCAN_ENDS] = base + (uint64_t)(up(steps->rows * steps->chunks * steps->state_bytes, ALIGNMENT) * ALIGNMENT);
   *n_items = fields[QN_SCAN_ITEMS];
 }

@@ -11,7 +11,8 @@
 enum {
   QN_SCAN_ITEMS, QN_SCAN_ROWS, QN_SCAN_FLAGS, QN_SCAN_RANK, QN_SCAN_N_AXES, QN_SCAN_ALONG, QN_SCAN_CHUNKS, QN_SCAN_SPANS,
   QN_SCAN_SPREAD_BITS, QN_SCAN_STEP, QN_SCAN_ROW_PIECES, QN_SCAN_PIECE_DIVISOR, QN_SCAN_SPAN_DIVISOR = QN_SCAN_PIECE_DIVISOR + 2,
-  QN_SCAN_INITIAL = QN_SCAN_SPAN_DIVISOR + 2, QN_SCAN_INITIAL_OFFSET, QN_SCAN_TOTALS, QN_SCAN_ENDS, QN_SCAN_FIELDS
+  QN_SCAN_INITIAL = QN_SCAN_SPAN_DIVISOR + 2, QN_SCAN_INITIAL_OFFSET, QN_SCAN_TOTALS, QN_SCAN_ENDS, QN_SCAN_FIELDS,
+  QN_SCAN_TURN = QN_SCAN_FIELDS, QN_SCAN_INITIAL_PLACE, QN_SCAN_FOUND_FIELDS /* of an op that finds */
 };
 
 /* The result of no elements of a scan that is shifted. */
@@ -19,10 +20,12 @@ typedef struct qn_scan_initial {
   int32_t is_stored;
   uint64_t bits;  /* in the output's dtype */
   int64_t offset; /* bytes from a row's first result */
+  int64_t place;  /* of an op that finds: bytes from a row's first place to that of no elements, -1 */
 } qn_scan_initial;
 
-/* Packs all but addresses; count: elements along the axis. sizes: of the input and of the output. */
-void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int64_t count, const qn_scan_initial *initial, const qn_launch_form *form,
+/* Packs all but addresses; count: elements along the axis. sizes: of the input and of the outputs. turn: the last place of the axis, if it is
+ * scanned from the end; else -1. */
+void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int64_t count, const qn_scan_initial *initial, int64_t turn, const qn_launch_form *form,
                    qn_launch *launch);
 
 /* Sets how the chunks of rows are shared out: 1 << spread_bits of a row at a time. */
@@ -33,7 +36,7 @@ typedef struct qn_scan_steps {
   size_t bytes; /* of workspace; 0: there is one launch */
   int32_t n_launches;
   int64_t rows, chunks, spans, pieces;
-  int32_t spread_bits, is_wide;
+  int32_t spread_bits, is_wide, state_bytes;
 } qn_scan_steps;
 
 /* At any number of chunks; and where it is faster. */

@@ -109,9 +109,8 @@ static qn_overlap solve(search *s, int32_t n_terms, const term *terms, int64_t l
   if (low > high) return QN_OVERLAP_NO;
   qn_overlap worst = QN_OVERLAP_NO;
   s->steps = *steps;
-  for (int64_t sum = low + (gcd - low % gcd) % gcd; sum <= high && worst == QN_OVERLAP_NO; sum += gcd) {
+  for (int64_t sum = low + (gcd - low % gcd) % gcd; sum <= high && worst == QN_OVERLAP_NO; sum += gcd)
     worst = solve_from(s, 0, sum);
-  }
   *steps = s->steps;
   return worst;
 }
@@ -194,9 +193,8 @@ __attribute__((noinline)) static qn_overlap meets_itself(const qn_nest *nest, in
 /* Whether two operands have the same address for each element. */
 static int same_addresses(const qn_nest *nest, int32_t a, int32_t b) {
   if (qn_ref_address(nest->ref[a]) != qn_ref_address(nest->ref[b])) return 0;
-  for (int32_t d = 0; d < nest->rank; d++) {
+  for (int32_t d = 0; d < nest->rank; d++)
     if (nest->stride[a][d] != nest->stride[b][d] || (d < nest->n_reduced && nest->stride[b][d] == 0)) return 0;
-  }
   return 1;
 }
 

@@ -18,11 +18,10 @@
 
 const char *qn_tensor_arg_text(const quern_arg_info *arg, int32_t index, char text[QN_TENSOR_ARG_CHARS]) {
   const char *role = arg->is_output ? "output" : "input";
-  if (arg->name && arg->name[0]) {
+  if (arg->name && arg->name[0])
     snprintf(text, QN_TENSOR_ARG_CHARS, "%s %d (%.64s)", role, (int)index + 1, arg->name);
-  } else {
+  else
     snprintf(text, QN_TENSOR_ARG_CHARS, "%s %d", role, (int)index + 1);
-  }
   return text;
 }
 
@@ -63,13 +62,12 @@ const char *qn_tensor_dtype_text(DLDataType type, char text[QN_TENSOR_DTYPE_CHAR
   };
   const unsigned code = type.code, bits = type.bits, lanes = type.lanes;
   char *end = text;
-  if (code >= sizeof codes / sizeof codes[0]) {
+  if (code >= sizeof codes / sizeof codes[0])
     end += snprintf(text, QN_TENSOR_DTYPE_CHARS, "code %u, %u bits", code, bits);
-  } else if (code >= kDLFloat8_e3m4 || (code == kDLBool && bits == 8)) {
+  else if (code >= kDLFloat8_e3m4 || (code == kDLBool && bits == 8))
     end += snprintf(text, QN_TENSOR_DTYPE_CHARS, "%s", codes[code]);
-  } else {
+  else
     end += snprintf(text, QN_TENSOR_DTYPE_CHARS, "%s%u", codes[code], bits);
-  }
   if (lanes != 1) snprintf(end, (size_t)(text + QN_TENSOR_DTYPE_CHARS - end), " x %u lanes", lanes);
   return text;
 }
@@ -86,22 +84,17 @@ static quern_status refuse_dtype(DLDataType type, const char *op, const quern_ar
   char text[QN_TENSOR_DTYPE_CHARS];
   const uint8_t dtype = dtype_of(type);
   qn_tensor_dtype_text(type, text);
-  if (dtype != QN_DTYPE_NONE) {
-    return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s is not built into this library",
-                          qn_dtype_infos[dtype].name);
-  }
-  if (type.lanes != 1) {
+  if (dtype != QN_DTYPE_NONE)
+    return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s is not built into this library", qn_dtype_infos[dtype].name);
+  if (type.lanes != 1)
     return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s, expected 1 lane", text);
-  }
-  if (type.bits % 8 != 0) {
+  if (type.bits % 8 != 0)
     return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s has items of %u bits, expected whole bytes", text,
                           (unsigned)type.bits);
-  }
   return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s is not known to this library", text);
 }
 
-quern_status qn_tensor_read_dtype(DLDataType type, const char *op, const quern_arg_info *arg, int32_t index,
-                                  uint8_t *dtype) {
+quern_status qn_tensor_read_dtype(DLDataType type, const char *op, const quern_arg_info *arg, int32_t index, uint8_t *dtype) {
   const uint8_t d = dtype_of(type);
   if (UNLIKELY(d == QN_DTYPE_NONE || !qn_dtype_infos[d].built)) return refuse_dtype(type, op, arg, index);
   *dtype = d;
@@ -118,10 +111,8 @@ static quern_status read_layout(const DLTensor *tensor, const char *op, const qu
   int64_t n = 1, below = 0, above = 0;
   int overflow = 0, empty = 0;
   for (int32_t d = 0; d < ndim; d++) {
-    if (shape[d] < 0) {
-      return qn_tensor_fail(QUERN_E_SHAPE, op, arg, index, "shape %s has a negative extent",
-                            shape_text(ndim, shape, text));
-    }
+    if (shape[d] < 0)
+      return qn_tensor_fail(QUERN_E_SHAPE, op, arg, index, "shape %s has a negative extent", shape_text(ndim, shape, text));
     if (shape[d] == 0) empty = 1;
     overflow |= __builtin_mul_overflow(n, shape[d], &n);
   }
@@ -131,10 +122,9 @@ static quern_status read_layout(const DLTensor *tensor, const char *op, const qu
     read->compact = 1;
     return QUERN_OK;
   }
-  if (overflow) {
+  if (overflow)
     return qn_tensor_fail(QUERN_E_SHAPE, op, arg, index, "shape %s has more than 2^63 - 1 elements",
                           shape_text(ndim, shape, text));
-  }
   read->n_elements = n;
   if (!strides) {
     above = n - 1;
@@ -147,9 +137,8 @@ static quern_status read_layout(const DLTensor *tensor, const char *op, const qu
     }
   }
   const int64_t limit = QN_TENSOR_MAX_SPAN / read->size;
-  if (overflow || below < -limit || above > limit || above - below > limit - 1) {
+  if (overflow || below < -limit || above > limit || above - below > limit - 1)
     return qn_tensor_fail(QUERN_E_LAYOUT, op, arg, index, "its items are more than 2^61 bytes apart");
-  }
   *low = below * read->size;
   *high = (above + 1) * read->size;
   return QUERN_OK;
@@ -164,9 +153,8 @@ static quern_status refuse_descriptor(const DLTensor *tensor, const char *op, co
   if (!tensor) return qn_tensor_fail(QUERN_E_ARGUMENT, op, arg, index, "the tensor is NULL");
   const int ndim = (int)tensor->ndim;
   if (ndim < 0) return qn_tensor_fail(QUERN_E_ARGUMENT, op, arg, index, "ndim is %d", ndim);
-  if (ndim > QUERN_MAX_NDIM) {
+  if (ndim > QUERN_MAX_NDIM)
     return qn_tensor_fail(QUERN_E_LAYOUT, op, arg, index, "%d dimensions, at most %d are served", ndim, QUERN_MAX_NDIM);
-  }
   return qn_tensor_fail(QUERN_E_ARGUMENT, op, arg, index, "shape is NULL, with %d dimensions", ndim);
 }
 
@@ -188,9 +176,8 @@ quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_
   const int32_t ndim = tensor->ndim;
   const int64_t *const shape = tensor->shape, *const strides = tensor->strides;
   const uint8_t dtype = dtype_of(tensor->dtype);
-  if (UNLIKELY(dtype == QN_DTYPE_NONE || !qn_dtype_infos[dtype].built)) {
+  if (UNLIKELY(dtype == QN_DTYPE_NONE || !qn_dtype_infos[dtype].built))
     return refuse_dtype(tensor->dtype, op, arg, index);
-  }
   read->shape = shape;
   read->strides = strides;
   read->device = tensor->device;
@@ -223,13 +210,11 @@ quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_
   read->ref = (qn_ref){tensor->data, (int64_t)tensor->byte_offset};
   if (UNLIKELY(!tensor->data)) {
     if (!needs_data || read->n_elements == 0) return QUERN_OK;
-    return qn_tensor_fail(QUERN_E_ARGUMENT, op, arg, index, "data is NULL, with %lld elements",
-                          (long long)read->n_elements);
+    return qn_tensor_fail(QUERN_E_ARGUMENT, op, arg, index, "data is NULL, with %lld elements", (long long)read->n_elements);
   }
   /* address + low >= 0 and address + high < 2^64 (the last byte of memory is excluded), without a wrap in between */
   if (UNLIKELY((uintptr_t)address != address || address < tensor->byte_offset || address < (uint64_t)-low ||
-               (uint64_t)UINTPTR_MAX - address < (uint64_t)high) &&
-      read->n_elements) {
+               (uint64_t)UINTPTR_MAX - address < (uint64_t)high) && read->n_elements) {
     return qn_tensor_fail(QUERN_E_LAYOUT, op, arg, index, "data, byte_offset and strides reach past the address space");
   }
   return QUERN_OK;
@@ -238,16 +223,13 @@ quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_
 /* ---- Broadcasting ---- */
 
 static int same_shape(int32_t ndim, const int64_t *a, const int64_t *b) {
-  for (int32_t d = 0; d < ndim; d++) {
+  for (int32_t d = 0; d < ndim; d++)
     if (a[d] != b[d]) return 0;
-  }
   return 1;
 }
 
 /* The extent of dimension `from_end` (1 = the last); 1 where there is none. */
-static int64_t extent_of(const qn_tensor *t, int32_t from_end) {
-  return from_end <= t->ndim ? t->shape[t->ndim - from_end] : 1;
-}
+static int64_t extent_of(const qn_tensor *t, int32_t from_end) { return from_end <= t->ndim ? t->shape[t->ndim - from_end] : 1; }
 
 /* Names the first input that does not broadcast with an earlier one in dimension `from_end`. */
 static quern_status refuse_broadcast(const char *op, const quern_arg_info *args, const qn_tensor *in, int32_t from_end) {
@@ -267,18 +249,16 @@ quern_status qn_tensor_broadcast(const char *op, const quern_arg_info *args, int
     *ndim = 0;
     return QUERN_OK;
   }
-  for (k = 1; k < n_in; k++) {
+  for (k = 1; k < n_in; k++)
     if (in[k].ndim != in[0].ndim || !same_shape(in[0].ndim, in[k].shape, in[0].shape)) break;
-  }
   if (LIKELY(k == n_in)) {
     for (int32_t d = 0; d < in[0].ndim; d++) shape[d] = in[0].shape[d];
     *ndim = in[0].ndim;
     return QUERN_OK;
   }
 
-  for (k = 1; k < n_in; k++) {
+  for (k = 1; k < n_in; k++)
     if (in[k].ndim > in[longest].ndim) longest = k;
-  }
   const int32_t n = in[longest].ndim;
   for (int32_t d = 0; d < n; d++) shape[d] = in[longest].shape[d];
   for (k = 0; k < n_in; k++) {
@@ -335,8 +315,7 @@ static quern_status refuse_devices(const char *op, const quern_arg_info *args, i
   return qn_tensor_fail(QUERN_E_DEVICE, op, &args[at], at < n_in ? at : at - n_in,
                         "dtype %s on %s, expected the same device as %s %d (%s)", qn_dtype_infos[mine->dtype].name,
                         qn_device_text(mine->device, device), other < n_in ? "input" : "output",
-                        (int)(other < n_in ? other : other - n_in) + 1,
-                        qn_device_text(theirs->device, expected));
+                        (int)(other < n_in ? other : other - n_in) + 1, qn_device_text(theirs->device, expected));
 }
 
 quern_status qn_tensor_check_devices(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,
@@ -413,9 +392,8 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
   }
 
   int32_t rank = 0;
-  for (int32_t d = ndim - 1; d >= 0; d--) {
+  for (int32_t d = ndim - 1; d >= 0; d--)
     if (shape[d] != 1) nest->n[rank++] = shape[d];
-  }
   for (int32_t k = 0; k < n_operands; k++) fill_strides(operand_at(n_in, in, out, k), ndim, shape, nest->stride[k]);
 
   /* Order dimensions by the first output's strides, smallest innermost. */

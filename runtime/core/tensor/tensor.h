@@ -40,9 +40,8 @@ typedef struct qn_tensor {
 /* The most bytes between two items of a tensor, so that sums and differences of offsets stay in int64. */
 #define QN_TENSOR_MAX_SPAN ((int64_t)1 << 61)
 
-/* A loop nest over n_operands operands (inputs, then outputs), dimensions innermost first. Only the first `rank` entries
- * of n and of each stride row are set, and no extent among them is 0 or 1; rank 0 = one element, or none when n_elements
- * is 0. */
+/* A loop nest over n_operands operands (inputs, then outputs), dimensions innermost first. Only the first `rank` entries of n and
+ * of each stride row are set, and no extent among them is 0 or 1; rank 0 = one element, or none when n_elements is 0. */
 typedef struct qn_nest {
   int32_t rank;
   int32_t n_operands;
@@ -69,8 +68,7 @@ const char *qn_tensor_arg_text(const quern_arg_info *arg, int32_t index, char te
 const char *qn_tensor_dtype_text(DLDataType type, char text[QN_TENSOR_DTYPE_CHARS]);
 
 /* The qn_dtype of a DLDataType. DTYPE if its lanes are not 1, it is unknown, or it is not built into this library. */
-quern_status qn_tensor_read_dtype(DLDataType type, const char *op, const quern_arg_info *arg, int32_t index,
-                                  uint8_t *dtype);
+quern_status qn_tensor_read_dtype(DLDataType type, const char *op, const quern_arg_info *arg, int32_t index, uint8_t *dtype);
 
 /* |x| of a stride. No overflow: strides are bounded by QN_TENSOR_MAX_SPAN. */
 static inline int64_t qn_tensor_magnitude(int64_t x) { return x < 0 ? -x : x; }
@@ -88,6 +86,16 @@ quern_status qn_tensor_copy(const DLTensor *tensor, const char *op, const quern_
 quern_status qn_tensor_broadcast(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,
                                  int64_t *shape, int32_t *ndim);
 
+/* Orders the dimensions of a result in memory, innermost first, by the layout of the inputs (docs/layouts.md). shape: the inputs'
+ * broadcast shape. Returns `order`, [ndim], or NULL: row-major. */
+const int32_t *qn_tensor_order(int32_t ndim, const int64_t *shape, int32_t n_in, const qn_tensor *in, int32_t *order);
+
+/* The order of dimensions with strides, by the strides' size; NULL: row-major, or one is 0, or the caller's struct has none. */
+const int32_t *qn_tensor_order_of(const quern_shape *shape, int32_t *order);
+
+/* Sets the strides of dense memory in such an order (NULL: row-major), if the caller's struct has them. */
+void qn_tensor_lay_out(quern_shape *result, const int32_t *order);
+
 /* An output must have exactly that shape. */
 quern_status qn_tensor_check_shape(const char *op, const quern_arg_info *arg, int32_t index, const qn_tensor *out,
                                    int32_t ndim, const int64_t *shape);
@@ -103,11 +111,10 @@ quern_status qn_tensor_check_devices(const char *op, const quern_arg_info *args,
 void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const qn_tensor *in, int32_t n_out,
                          const qn_tensor *out, qn_nest *nest);
 
-/* The aliasing law of elementwise work over a nest with n_out outputs as its last operands; sizes: bytes an item of each
- * operand; args: of those in memory. An output may have exactly the addresses and item size of an input; otherwise
- * each pair with an output in it must be disjoint, and no output may overlap itself. OVERLAP names the pair. Exact for any
- * strides within a bound of work; undecided cases are refused. (Whether the op allows the alias at all, may_alias, is not
- * checked.) */
+/* The aliasing law of elementwise work over a nest with n_out outputs as its last operands; sizes: bytes an item of each operand;
+ * args: of those in memory. An output may have exactly the addresses and item size of an input; otherwise each pair with an
+ * output in it must be disjoint, and no output may overlap itself. OVERLAP names the pair. Exact for any strides within a bound
+ * of work; undecided cases are refused. (Whether the op allows the alias at all, may_alias, is not checked.) */
 quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
                                      const uint8_t *sizes);
 

@@ -123,6 +123,11 @@ static void handles() {
   check(moved.try_run({nullptr}, {z.data()}).code() == QUERN_E_ARGUMENT, "its errors");
   const std::vector<quern_shape> shapes = quern::Op("sum").shapes({quern::View(x.data(), {1, 3})}, {{"axes", 2}, {"keepdims", 1}});
   check(shapes.size() == 1 && shapes[0].ndim == 2 && shapes[0].shape[1] == 1 && shapes[0].dtype.bits == 32, "shapes");
+  float columns[4] = {1, -2, 3, 4}, memory[4] = {9, 9, 9, 9};
+  const quern::View turned(columns, {2, 2}, {1, 2}), kept(memory, other.shapes({turned})[0]);
+  other({turned}, {kept});
+  check(kept.tensor().strides[1] == 2 && memory[0] == 1 && memory[1] == 0 && memory[2] == 3 && memory[3] == 4,
+        "memory for a result, with the layout of the operands");
   check(other.workspace({x}, {y}) == 0 && has(other.explain({x}, {y}), "tier: built"), "workspace, explain");
   check(std::string(other.info().name) == "relu", "info");
   quern_options options = quern::Options();

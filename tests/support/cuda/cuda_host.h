@@ -32,15 +32,18 @@ struct qc_host_dim { unsigned x, y, z; };
 struct qc_host_thread {
   qc_host_dim thread, block, block_dim, grid_dim;
   void (*barrier)(void); /* returns when all threads of the block have called it; NULL: a barrier aborts */
+  char *shared;          /* the shared memory that the launch has asked for */
+  size_t n_shared;
 };
 extern "C" {
 extern qc_host_thread qc_host;
-__attribute__((weak)) qc_host_thread qc_host = {{0, 0, 0}, {0, 0, 0}, {1, 1, 1}, {1, 1, 1}, NULL};
+__attribute__((weak)) qc_host_thread qc_host = {{0, 0, 0}, {0, 0, 0}, {1, 1, 1}, {1, 1, 1}, NULL, NULL, 0};
 }
 #define threadIdx qc_host.thread
 #define blockIdx qc_host.block
 #define blockDim qc_host.block_dim
 #define gridDim qc_host.grid_dim
+#define q_shared qc_host.shared
 
 [[noreturn]] QC_TWIN void qc_host_fail(const char *what, u64 at, int bytes) {
   fprintf(stderr, "cuda_host.h: %s of %d bytes at 0x%llx, thread %u %u of block %u %u %u\n", what, bytes, at, threadIdx.x,

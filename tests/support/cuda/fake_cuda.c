@@ -219,7 +219,9 @@ static int attribute_of(int attribute, int device) {
     case 41: return 1;
     case 75: return arch_of(device) / 10;
     case 76: return arch_of(device) % 10;
+    case 81: return 228 << 10;
     case 83: case 89: return 1;
+    case 97: return 227 << 10;
   }
   return 0;
 }
@@ -303,6 +305,7 @@ typedef struct function function;
 typedef struct work {
   function *run; /* NULL: a copy */
   struct grid_dim blocks, threads;
+  unsigned shared; /* bytes that the launch asks for */
   char *args[MOST_ARGS];
   void *to;
   const void *from;
@@ -459,7 +462,7 @@ struct function {
   void (*run)(void **args);
   struct grid_place *place;
   unsigned long sizes[MOST_ARGS];
-  int n_args;
+  int n_args, most_shared; /* bytes that a launch may ask for, if it was set */
   struct function *next;
 };
 
@@ -564,6 +567,21 @@ EXPORT int cuFuncGetAttribute(int *value, int attribute, function *f) {
   *value = attribute == 0 ? 1024 : attribute == 4 ? 32 : 0;
   return leave(0);
 }
+static int set_attribute(function *f, int attribute, int value) {
+  if (attribute != 8 || value < 0 || value > 227 << 10) return INVALID_VALUE;
+  f->most_shared = value;
+  return 0;
+}
+EXPORT int cuFuncSetAttribute(function *f, int attribute, int value) {
+  CALL("cuFuncSetAttribute", " %s %d %d", f->name, attribute, value);
+  return leave(set_attribute(f, attribute, value));
+}
+#if !defined(FAKE_CUDA_OLD)
+EXPORT int cuKernelSetAttribute(int attribute, int value, function *kernel, int device) {
+  CALL("cuKernelSetAttribute", " %d %d %s %d", attribute, value, kernel->name, device);
+  return leave(set_attribute(kernel, attribute, value));
+}
+#endif
 EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, function *f, int block, size_t shared_bytes) {
   CALL("cuOccupancyMaxActiveBlocksPerMultiprocessor", " %s %d %zu", f->name, block, shared_bytes);
   if (block < 1 || block > 1024) return leave(INVALID_VALUE);
@@ -577,12 +595,24 @@ static void run_thread(void *arg) {
   const work *w = arg;
   w->run->run((void **)(uintptr_t)w->args);
 }
+enum { GUARD = 64 };
 static int execute(work *w) {
   int code = 0;
+  char *shared = w->shared ? malloc(w->shared + 2 * GUARD) : NULL;
+  if (shared) {
+    memset(shared, 0x5a, w->shared + 2 * GUARD);
+    w->run->place->shared = shared + GUARD, w->run->place->n_shared = w->shared;
+  }
   open_memory(w->run ? w->device : -1, 1);
   if (!w->run) memmove(w->to, w->from, w->bytes);
   else if (grid_run(w->run->place, w->blocks, w->threads, GRID_FORWARD, run_thread, w) == GRID_REFUSED) code = INVALID_VALUE;
   open_memory(-1, 0);
+  if (shared) {
+    for (unsigned i = 0; i < GUARD && !code; i++)
+      if (shared[i] != 0x5a || shared[GUARD + w->shared + i] != 0x5a) code = 700; /* beside the shared memory it asked for */
+    w->run->place->shared = NULL, w->run->place->n_shared = 0;
+    free(shared);
+  }
   return code;
 }
 static void free_work(work *w) {
@@ -638,8 +668,10 @@ EXPORT int cuLaunchKernel(function *f, unsigned gx, unsigned gy, unsigned gz, un
   CALL("cuLaunchKernel", " %s %u %u %u, %u %u %u, %u, %p", f->name, gx, gy, gz, bx, by, bz, shared, (void *)s);
   if (!gx || !gy || !gz || !bx || !by || !bz || (unsigned long)bx * by * bz > 1024 || gy > 65535 || gz > 65535 || extra)
     return leave(INVALID_VALUE);
+  if (shared > 48 << 10 && (int)shared > f->most_shared) return leave(INVALID_VALUE);
   work *w = calloc(1, sizeof *w);
   w->run = f;
+  w->shared = shared;
   w->blocks = (struct grid_dim){gx, gy, gz};
   w->threads = (struct grid_dim){bx, by, bz};
   /* the caller may have them back at once */
@@ -800,6 +832,7 @@ EXPORT int cuGetProcAddress_v2(const char *name, void **found, int wanted, uint6
     AS2(cuMemGetInfo, 3020), AS2(cuMemcpyHtoDAsync, 3020), AS2(cuMemcpyDtoHAsync, 3020), AS(cuMemcpyAsync, 4000),
     AS(cuModuleLoadData, 2000), AS(cuModuleUnload, 2000), AS(cuModuleGetFunction, 2000), AS(cuLibraryLoadData, 12000),
     AS(cuLibraryUnload, 12000), AS(cuLibraryGetKernel, 12000), AS(cuKernelGetFunction, 12000), AS(cuFuncGetAttribute, 2020),
+    AS(cuFuncSetAttribute, 9000), AS(cuKernelSetAttribute, 12000),
     AS(cuOccupancyMaxActiveBlocksPerMultiprocessor, 6050), AS(cuLaunchKernel, 4000),
   };
   char list[512];

@@ -54,7 +54,7 @@ cudaError_t cudaSetDevice(int device) {
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
   if (device < 0 || device >= N_DEVICES) return result(cudaErrorInvalidDevice);
-  *value = attribute == cudaDevAttrMultiProcessorCount ? 3 : 0;
+  *value = attribute == cudaDevAttrMultiProcessorCount ? 3 : attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 100 << 10 : 0;
   return cudaSuccess;
 }
 
@@ -85,6 +85,22 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
   return cudaSuccess;
 }
 
+enum { OWN_SHARED = 20 << 10, GUARD = 64 }; /* shared memory of every kernel: its own, and beside what a launch asks for */
+static int most_shared = (48 << 10) - OWN_SHARED;
+
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *function) {
+  (void)function;
+  attributes->sharedSizeBytes = OWN_SHARED;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value) {
+  (void)function;
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value > (100 << 10) - OWN_SHARED) return result(cudaErrorLaunchFailure);
+  most_shared = value;
+  return cudaSuccess;
+}
+
 static void run_thread(void *arg) {
   const launched *launched = arg;
   launched->function(*launched->arguments);
@@ -95,7 +111,11 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
   words copy;
   launched launched = {NULL, &copy};
   const struct grid_dim blocks = {grid.x, grid.y, grid.z}, threads = {block.x, block.y, block.z};
-  (void)shared_bytes;
+  static char shared[(100 << 10) + 2 * GUARD];
+  if ((int)shared_bytes > most_shared) return result(cudaErrorLaunchFailure);
+  memset(shared, 0x5a, sizeof shared);
+  qc_host.shared = shared + GUARD;
+  qc_host.n_shared = shared_bytes;
   fake_runtime.n_launches++;
   fake_runtime.launched_on = fake_runtime.device;
   fake_runtime.stream = stream;
@@ -103,5 +123,7 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
   memcpy(&launched.function, &function, sizeof function);
   memcpy(&copy, arguments[0], sizeof copy);
   const enum grid_end end = grid_run(&qc_host, blocks, threads, GRID_SHUFFLED, run_thread, &launched);
+  for (int i = 0; i < GUARD; i++)
+    if (shared[i] != 0x5a || shared[GUARD + shared_bytes + i] != 0x5a) return result(cudaErrorLaunchFailure);
   return result(end == GRID_DONE ? cudaSuccess : cudaErrorLaunchFailure);
 }

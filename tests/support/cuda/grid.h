@@ -6,6 +6,7 @@
 #ifndef QUERN_TESTS_CUDA_GRID_H
 #define QUERN_TESTS_CUDA_GRID_H
 
+#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -23,6 +24,8 @@ struct grid_dim { unsigned x, y, z; };
 struct grid_place {
   struct grid_dim thread, block, block_dim, grid_dim;
   void (*barrier)(void);
+  char *shared; /* of a launch, of so many bytes */
+  size_t n_shared;
 };
 
 static struct {
@@ -76,6 +79,7 @@ static int grid_block(void) {
   volatile unsigned n_fibers = 0, n_waiting = 0; /* getcontext and swapcontext return like setjmp */
   volatile int is_whole = 1;
   grid.n_started = 0;
+  if (grid.place->n_shared) memset(grid.place->shared, 0xa5, grid.place->n_shared);
   while (grid.n_started < grid.n) {
     ucontext_t *fiber = &grid.fibers[n_fibers];
     getcontext(fiber);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row_split.h: few rows for many slices: slices of each row. */
+#ifndef QN_ROW_SPLIT_H
+#define QN_ROW_SPLIT_H
+
+#include "core/base/slices.h"
+#include "core/row/row_job.h"
+
+/* Runs all tiles, each in parts. Returns 0 if that is not possible, or not worth it. */
+int qn_row_split(const qn_row_job *job, const qn_ref *ref, const void *params, int64_t n_tiles, int32_t n_slices, qn_slices *slices);
+
+#endif
