@@ -141,6 +141,7 @@ function commands.check()
   io.write(report.checked(file, rows))
   if options.measure then
     local holds
+    io.stdout:setvbuf "line" -- lines of progress come between lines
     holds, errors = main.measure(root, file, rows, io.write, options.progress or "auto")
     if holds == nil then fail(errors) end
     if not holds then os.exit(1) end

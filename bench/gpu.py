@@ -140,8 +140,8 @@ def measure_case(session, case):
         quern.run, row.error = None, str(e)
     contenders = [quern] + [session.make_peer(peer, case, inputs, output, reference) for peer in session.peers]
     reference = None
-    copies, warm = [], 1 if options.small else 3
-    repeats = 3 if options.small else 20
+    repeats = options.repeats or (3 if options.small else 20)
+    copies, warm = [], 1 if options.small or repeats == 1 else 3
     for _ in range(options.rounds):
         driver.times_us(copy, warm)
         copies += driver.times_us(copy, repeats)
@@ -348,6 +348,7 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--bytes", type=int, default=1 << 28, help="of one array")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--repeats", type=int, help="timed runs of a case in each round")
     parser.add_argument("--seconds", type=float, default=380, help="peers are left out when they are over")
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--small", action="store_true", help="tiny arrays and few runs: to see whether it works")

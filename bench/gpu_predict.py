@@ -59,8 +59,8 @@ def kernels(build, folder):
     here = os.path.dirname(os.path.abspath(__file__))
     table = os.path.join(folder, "gpu.md")
     env = dict(os.environ, QUERN_CUDA_PATH=os.path.join(os.path.abspath(build), "tests", "fake"), QUERN_DUMP=folder)
-    subprocess.run(["sh", os.path.join(here, "gpu.sh"), "--build", build, "--bytes", str(BYTES), "--seconds", "1", "--out", table],
-                   check=True, env=env, stdout=subprocess.DEVNULL)
+    command = ["sh", os.path.join(here, "gpu.sh"), "--build", build, "--bytes", str(BYTES), "--rounds", "1", "--repeats", "1"]
+    subprocess.run(command + ["--seconds", "1", "--out", table], check=True, env=env, stdout=subprocess.DEVNULL)
     found = {}
     for line in open(table):
         match = re.match(r"\| (.+?) \| (qj_[0-9a-f]+) (\S+ \S+) \| (?:[^|]*\|){3} (\d+) \|", line)
@@ -83,7 +83,7 @@ def row(case, text, form, turn, nvcc, folder):
     n = math.prod(case.output.shape)
     if case.kind in gpu_cases.REDUCTIONS:  # a thread has 16 elements of a chunk; what it does once a row is counted for these
         # Where a thread has a row, its loops take 8 elements to load and 16 to compute.
-        elements, n = 8 if "tile_bits" in text else 16, math.prod(case.inputs[0].shape)
+        elements, n = 8 if form.startswith("2d") else 16, math.prod(case.inputs[0].shape)
     bytes_each = case.bytes / n
     per_element = fast / elements
     resident = min(THREADS // BLOCK, REGISTERS // (BLOCK * -(-registers // 8) * 8)) * BLOCK

@@ -6,6 +6,7 @@ scan "cumulative_sum" {
   doc = [[The sums of the elements up to each one along an axis. Integers are added as 64 bits, modulo 2^64. include_initial: a 0 before them;
     exclusive: without the element itself; reverse: from the end.]],
   dtypes = real, accumulate = "wide", result = "wide", combine = "a + b", initial = 0,
+  bound = { floating = "u * depth * cumulative_sum(abs(x))" },
   examples = { { x = { 1, 2, 4 }, out = { 1, 3, 7 } } },
 }
 
@@ -13,12 +14,14 @@ scan "cumulative_prod" {
   doc = [[The products of the elements up to each one along an axis. Integers are multiplied as 64 bits, modulo 2^64. include_initial: a 1
     before them; exclusive: without the element itself; reverse: from the end.]],
   dtypes = real, accumulate = "wide", result = "wide", combine = "a * b", initial = 1,
+  bound = { floating = "u * count * abs(cumulative_prod(x))" },
   examples = { { x = { 2, 3, 7 }, out = { 2, 6, 42 } } },
 }
 
 scan "logcumsumexp" {
   doc = "The logarithms of the sums of exp(x) up to each element along an axis.",
   dtypes = floating, combine = "logaddexp(a, b)", initial = -INFINITY,
+  bound = "2 * u * depth * maximum(cumulative_max(abs(x)), abs(logcumsumexp(x)))", -- all that is combined lies between
   examples = { { x = { 0.0 }, out = { 0.0 } } },
 }
 

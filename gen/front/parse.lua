@@ -187,11 +187,25 @@ function Parser:axis(axes)
   axes[#axes + 1] = axis
 end
 
+-- reverse = 0 or 1, exclusive = 0 or 1 of a call that scans.
+function Parser:scan_keyword(token, axes)
+  local word = token.text
+  if word == "include_initial" then
+    error({ at = token.at, kind = "unsupported", message = "include_initial gives one element more than the others have; call the op by itself" }, 0)
+  end
+  if word ~= "reverse" and word ~= "exclusive" then
+    fail(token.at, "unknown keyword '%s': expected axis, reverse or exclusive", word:sub(1, M.MAX_SHOWN))
+  end
+  axes[word] = self:axis_number(1, "0 or 1")
+  if axes[word] < 0 then fail(token.at, "%s: expected 0 or 1", word) end
+end
+
 function Parser:keyword(name, axes)
   local token = self:take()
   local word = token.text
   token.is_keyword = true
   self:take()
+  if axes.scans and word ~= "axis" then return self:scan_keyword(token, axes) end
   if word ~= "axis" and word ~= "keepdims" then
     fail(token.at, "unknown keyword '%s': expected axis or keepdims", word:sub(1, M.MAX_SHOWN))
   end
@@ -216,7 +230,7 @@ end
 -- Keywords up to the end of a call.
 function Parser:keywords(name, axes)
   repeat
-    if not self:is_keyword() then fail(self:peek().at, "an argument after axis or keepdims") end
+    if not self:is_keyword() then fail(self:peek().at, axes.scans and "an argument after a keyword" or "an argument after axis or keepdims") end
     self:keyword(name, axes)
   until not self:accept ","
   self:expect(")", "after the arguments of " .. name)

@@ -19,6 +19,7 @@ local M = {}
 M.MAX_OPERANDS = 32
 M.MAX_PARAMS = 16
 M.MAX_SLOTS = 64
+M.SCANS = "it scans: record what the program compiles (QUERN_RECORD=FILE), and build that: build.lua freeze --record FILE"
 M.REDUCES = "it reduces: record what the program compiles (QUERN_RECORD=FILE), and build that: build.lua freeze --record FILE"
 -- A canonical text is longer than its source: it has other blanks and names.
 M.MAX_CANONICAL_BYTES = 8 * parse.MAX_BYTES
@@ -102,7 +103,10 @@ end
 local function reduces(model, name, at)
   local op = expr.op_called(model, name)
   local kind = op and kinds.of(op)
-  if op and kind.is_scan then fail("unsupported", at, "%s is no part of an expression: %s", source.shown(name), kind.refusal(op)) end
+  if op and kind.is_scan then
+    if #op.outputs > 1 then fail("unsupported", at, "%s is no part of an expression: %s", source.shown(name), kind.refusal(op)) end
+    return { scans = true }
+  end
   return op and kinds.of(op).has_stages and { is_reduced = op.is_reduced } or nil
 end
 
@@ -228,7 +232,10 @@ function Host:derivative(node)
   local seed = x.node or x
   local plain = setmetatable({ state = self.state, source = self.source, env = {} }, expr.Scope)
   local root = value.node or value
-  local found = derive.by(plain, root, nil, seed, node) or self.state.dag:constant(seed.type, 0.0)
+  self.state.spreads = true
+  local derivative = derive.by(plain, root, nil, seed, node)
+  self.state.spreads = nil
+  local found = derivative or self.state.dag:constant(seed.type, 0.0)
   return self:typed(plain:cast(found, seed.type), x.dtype or x.type)
 end
 
@@ -237,6 +244,10 @@ function Host:eval_call(node)
   local values = {}
   for k, arg in ipairs(node.args) do values[k] = self:eval(arg) end
   local op, which = expr.op_called(self.state.model, node.name)
+  if node.axes and node.axes.scans then -- its kernels are those of stages, which the runtime cuts it into
+    if #values ~= 1 then self:fail_as("syntax", node, "%s takes 1 argument, got %d", node.name, #values) end
+    fail("unsupported", node.at, M.SCANS)
+  end
   if node.axes then return self:call_row(op, values, node, which) end
   return op and self:call_op(op, values, node, which) or self:primitive(node.name, values, node)
 end

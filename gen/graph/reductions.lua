@@ -41,6 +41,22 @@ function Scope:reduction_body(op, field, T, env, node, parts)
   return is_weak(result) and inner:strong(result, T, node) or result
 end
 
+-- Whether a node is constant along the axes.
+local function is_row(node, known)
+  if known[node] == nil then
+    known[node] = node.op ~= "input"
+    for _, arg in ipairs(node.op ~= "reduce" and node.args or {}) do known[node] = known[node] and is_row(arg, known) end
+  end
+  return known[node]
+end
+
+-- Such a node as one of elements, the same at each place, so that it can be reduced: a derivative does so, of 1.
+function Scope:spread(node)
+  local dag, t = self.state.dag, self.state.types.by_name[node.type]
+  local is_there = dag:make("ge", "bool", { self.state.index, dag:constant("i64", 0) })
+  return dag:make("select", node.type, { is_there, node, dag:constant(node.type, t.kind == "float" and 0.0 or 0) })
+end
+
 function Scope:call_reduction(op, values, node)
   local types = self.state.types
   if #values ~= 1 then self:fail_as("syntax", node, "%s takes 1 argument, got %d", op.name, #values) end
@@ -69,6 +85,7 @@ function Scope:call_reduction(op, values, node)
     state = node_of(self:cast(node_of(value), A))
   end
   if not parts then
+    if self.state.spreads and is_row(state, {}) then state = self:spread(state) end
     state = self.state.dag:node("reduce", A, { state }, { index = self.state.axes, name = op.name, reducer = op })
     read.a = state
   end

@@ -80,7 +80,7 @@ end
 
 -- The names of the template: no names of values.
 local TAKEN = { "a", "b", "both", "v", "at", "of", "here", "value", "place", "carry", "ptr", "stride", "params", "n", "i", "j", "l", "out_row",
-                "of_segment", "of_chunk", "of_span" }
+                "row", "out", "states" }
 
 -- The lines of a body, and its results. arguments: the names of its inputs
 local function body(c, types, dag, arguments)

@@ -18,7 +18,8 @@ M.has_own_entry, M.has_own_nest = true, true
 M.runtime_needs = "row" -- its files load and store what does not lie as kernels need it
 M.beside_cpu = "scans, which a tree has together with its kernels for the CPU only" -- a target alone has none
 M.needs_runtime = "its kernels carry states, which the runtime keeps"
-M.schema = { accumulate = "string", result = "string", combine = "string table", initial = "number", finds = "string" }
+M.schema = { accumulate = "string", result = "string", combine = "string table", initial = "number", finds = "string",
+             bound = "string table" }
 
 local COMPARED = { max = ">", min = "<" }
 
@@ -47,7 +48,7 @@ end
 -- bodies(field): the bodies of a field, by dtype or kind
 function M.declare(op, fields, bodies)
   op.accumulate, op.result, op.initial = fields.accumulate, fields.result, fields.initial
-  op.finds = fields.finds
+  op.finds, op.bound = fields.finds, fields.bound and bodies "bound"
   op.reducer = { combine = bodies "combine" }
 end
 

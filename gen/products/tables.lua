@@ -163,7 +163,7 @@ local function dtype_tables(types, built, promotes, conversions)
       is_float and t.exponent or 0, is_float and t.digits or 0, t.finite and 1 or 0,
       file and (not conversions or conversions[file]) and convert or "NULL")
   end
-  out[#out + 1] = "};\n\nconst uint8_t qn_dtype_promotion[QN_DTYPE_COUNT][QN_DTYPE_COUNT] = {"
+  out[#out + 1] = "};\nconst uint8_t qn_dtype_promotion[QN_DTYPE_COUNT][QN_DTYPE_COUNT] = {"
   for _, a in ipairs(types.list) do
     local row = {}
     for _, b in ipairs(types.list) do
@@ -174,7 +174,7 @@ local function dtype_tables(types, built, promotes, conversions)
       out[#out + 1] = string.format("  [%s] = {%s},", upper(a.name), table.concat(row, ", "))
     end
   end
-  out[#out + 1] = "};\n\nconst uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8] = {"
+  out[#out + 1] = "};\nconst uint8_t qn_dtype_of_dlpack[QN_DTYPE_N_CODES][8] = {"
   for code = 0, n_codes(types) - 1 do
     local row = {}
     for exponent = 0, 7 do
@@ -274,7 +274,7 @@ local function op_definitions(types, op, built, records, devices)
   end
   local function define(type_name, name, lines)
     if #lines == 0 then return end
-    out[#out + 1] = string.format("static const %s %s_%s[] = {\n%s\n};\n", type_name, name, op.c_name, table.concat(lines, "\n"))
+    out[#out + 1] = string.format("static const %s %s_%s[] = {\n%s\n};", type_name, name, op.c_name, table.concat(lines, "\n"))
   end
   out[1] = string.format("static const quern_arg_info args_%s[] = {%s};", op.c_name, table.concat(rows, ", "))
   local params, variant_rows = {}, {}
@@ -480,12 +480,16 @@ local function pack_rows(types, packs, kind_names, unbuilt)
     end
     if #list > 0 then out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", ")) end
   end
-  for _, role in ipairs { "gather", "scatter", "fill", "transpose", "gather_at", "scatter_at" } do
-    local list = {}
-    for _, pack in ipairs(by_role[role]) do list[#list + 1] = string.format("[%d] = &%s", pack.record.log2, pack.name) end
-    out[#out + 1] = string.format("  .%s = {%s},", role, table.concat(list, ", "))
+  for _, pair in ipairs { { "gather", "scatter" }, { "fill", "transpose" }, { "gather_at", "scatter_at" } } do
+    local both = {}
+    for k, role in ipairs(pair) do
+      local list = {}
+      for _, pack in ipairs(by_role[role]) do list[#list + 1] = string.format("[%d] = &%s", pack.record.log2, pack.name) end
+      both[k] = string.format(".%s = {%s},", role, table.concat(list, ", "))
+    end
+    out[#out + 1] = "  " .. table.concat(both, " ")
   end
-  out[#out + 1] = string.format("  .stream = &%s,\n};\n", by_role.stream[1].name)
+  out[#out + 1] = string.format("  .stream = &%s};\n", by_role.stream[1].name)
   return table.concat(out, "\n") .. kind_rows(types, kind_names, by_role)
 end
 

@@ -9,8 +9,8 @@
     quern.load_spec("swishy.lua")            ops of one's own
 
 Operands are objects that speak DLPack (NumPy's arrays, PyTorch's tensors, quern.Array, ...) or have a buffer. Nothing is copied
-on the way in or out, and without `out` the result is of the first operand's kind. pandas', xarray's and pyarrow's objects, lists and
-numbers alone are taken, too, and given back as their kind."""
+on the way in or out, and without `out` the result is of the first operand's kind. pandas', xarray's and pyarrow's objects,
+lists and numbers alone are taken, too, and given back as their kind."""
 
 try:
     from ._quern import *

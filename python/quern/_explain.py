@@ -63,8 +63,9 @@ def _access(lines, name, is_output):
 
 
 class Explanation(dict):
-    """How a call runs. As a dict it has the library's keys with their texts, of a repeated key the last one. Attributes have values:
-    e.tier, e.reason, e.threads (an int), e.streamed (a bool), e.box (ints), and any other key; None: this call has none such.
+    """How a call runs. As a dict it has the library's keys with their texts, of a repeated key the last one. Attributes have
+    values: e.tier, e.reason, e.threads (an int), e.streamed (a bool), e.box (ints), and any other key; None: this call has
+    none such.
 
     name, formula   of the op
     operands        tuple of (name, is_output, dtype, shape, access)

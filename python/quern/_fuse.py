@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""@quern.fuse: a Python function of arrays, traced into one expression. The function is called with Traced objects, which note what
-is done to them (_traced.py); what comes back is compiled, and called for all later arguments of the same kinds."""
+"""@quern.fuse: a Python function of arrays, traced into one expression. The function is called with Traced objects, which note
+what is done to them (_traced.py); what comes back is compiled, and called for all later arguments of the same kinds."""
 
 import functools
 
 from . import _quern
-from ._traced import FuseError, Trace, Traced
+from ._traced import FuseError, Trace, Traced, refuse_foreign
 
 MOST_TRACES = 256
 _OPTIONS = ("out", "dtype", "stream")
@@ -37,8 +37,8 @@ class _Entry:
 
 
 class Fused:
-    """What quern.fuse makes of a function. Called as it; beside its own arguments with out=, dtype= and stream=, as an op. op(...):
-    the op for such arguments; explain(...): how such a call runs."""
+    """What quern.fuse makes of a function. Called as it; beside its own arguments with out=, dtype= and stream=, as an op.
+    op(...): the op for such arguments; explain(...): how such a call runs."""
 
     def __init__(self, function, static_argnames=()):
         import inspect
@@ -50,7 +50,8 @@ class Fused:
             if name not in parameters:
                 raise ValueError("fuse: {} has no argument {!r}, which static_argnames names".format(self._name(), name))
         self._names = tuple(parameters)
-        self._is_plain = not self._static and all(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters.values())
+        by_position = [p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters.values()]
+        self._is_plain = not self._static and all(by_position)
         self._options = tuple(name for name in _OPTIONS if name not in parameters)
         self._entries = {}
         self._quick = {}        # types of arguments, which are all arrays and numbers, by position -> the last entry for these
@@ -107,7 +108,8 @@ class Fused:
         key = self._key(flat, names)
         if key is None:
             if is_forced or options:
-                raise TypeError("fuse: {}: out, dtype, stream, op and explain are not for a call that is traced".format(self._name()))
+                raise TypeError("fuse: {}: out, dtype, stream, op and explain are not for a call that is traced".format(
+                    self._name()))
             return None, flat, options
         entry = self._entries.get(key)
         if entry is None:
@@ -187,7 +189,14 @@ class Fused:
         trace = Trace(self._name())
         standing = [value if name in self._static or type(value) not in (int, float) and _is_static(value)
                     else trace.argument(name, value) for name, value in zip(names, flat)]
-        result = self._run(standing, names)
+        try:
+            result = self._run(standing, names)
+        except FuseError:
+            raise
+        except (TypeError, ValueError, AttributeError) as error:
+            if "traced" not in str(error).lower():
+                raise
+            raise refuse_foreign(trace, error) from error
         text, rebuild = trace.finish(result)
         op = trace.compile(text)
         if trace.asks:
@@ -195,7 +204,8 @@ class Fused:
             self._quick.clear()
         self._note_outside()
         places = {place.text: k for k, place in enumerate(standing_nodes(standing))}
-        return _Entry(op, tuple(places[name] for name in op.inputs + tuple(op.params)), rebuild, self._outside_values(), len(flat))
+        picks = tuple(places[name] for name in op.inputs + tuple(op.params))
+        return _Entry(op, picks, rebuild, self._outside_values(), len(flat))
 
     def _run(self, standing, names):
         """Calls the function, the flat arguments in their places again."""

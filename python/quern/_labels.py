@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pandas' and xarray's objects as operands: their arrays are computed with, their labels (index and columns, dims and coords) must
-agree, and go to the results. Imports neither: who has their objects has."""
+"""pandas' and xarray's objects as operands: their arrays are computed with, their labels (index and columns, dims and coords)
+must agree, and go to the results. Imports neither: who has their objects has."""
 
 import sys
 
@@ -11,7 +11,8 @@ def _classes(module, *names):
 
 
 def _is_pandas(x):
-    return isinstance(x, _classes("pandas", "Series", "DataFrame", "Index")) and not isinstance(x, _classes("pandas", "MultiIndex"))
+    is_one = isinstance(x, _classes("pandas", "Series", "DataFrame", "Index"))
+    return is_one and not isinstance(x, _classes("pandas", "MultiIndex"))
 
 
 def _is_xarray(x):
@@ -44,7 +45,8 @@ def _check_dtype(dtype, what, where):
     own = getattr(dtype, "numpy_dtype", None)
     if kind in "biufc" and (own is None or own.kind in "biufc"):
         return own
-    raise TypeError("{}: {} has dtype {}; cast it, x.astype({!r})".format(where, what, dtype, "int64" if kind in "mM" else "float64"))
+    wanted = "int64" if kind in "mM" else "float64"
+    raise TypeError("{}: {} has dtype {}; cast it, x.astype({!r})".format(where, what, dtype, wanted))
 
 
 def _refuse_missing(is_missing, where):
@@ -220,8 +222,8 @@ class _Dims(_Frame):
                 index = x.indexes.get(dim)
                 is_same = index is None or first[1] is None or index.equals(first[1])
                 if extent != first[0] or not is_same:
-                    raise ValueError("{}: its {!r} differs from that of the others; align them first, xarray.align(x, y, join='inner')"
-                                     .format(where, dim))
+                    raise ValueError("{}: its {!r} differs from that of the others; align them first, "
+                                     "xarray.align(x, y, join='inner')".format(where, dim))
         for k, x in enumerate(self.inputs):
             if not _is_xarray(x) and _shape(x) and not same:
                 raise ValueError("{}: input {} ({}): an array without names beside DataArrays of different dims; give it dims, "
@@ -232,7 +234,7 @@ class _Dims(_Frame):
         for k, x in self.arrays:
             order = [x.dims.index(dim) for dim in self.dims if dim in x.dims]
             data = taken[k].transpose(order) if order != sorted(order) else taken[k]
-            taken[k] = data[tuple(slice(None) if dim in x.dims else None for dim in self.dims)] if len(order) < len(self.dims) else data
+            taken[k] = data[tuple(slice(None) if dim in x.dims else None for dim in self.dims)] if order else data
         return taken
 
     def out(self, out):
@@ -260,7 +262,8 @@ class _Dims(_Frame):
         attrs = dict(self.arrays[0][1].attrs)
         for _, x in self.arrays[1:]:
             attrs = {key: value for key, value in attrs.items() if key in x.attrs and _is_same(x.attrs[key], value)}
-        return xarray.DataArray(result, dims=dims, coords=self.coords(whole), name=names.pop() if len(names) == 1 else None, attrs=attrs)
+        name = names.pop() if len(names) == 1 else None
+        return xarray.DataArray(result, dims=dims, coords=self.coords(whole), name=name, attrs=attrs)
 
 
 def _is_same(a, b):

@@ -8,7 +8,8 @@ from . import _quern
 # Another library's name: ours.
 FOREIGN = {"absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
            "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "power": "pow", "float_power": "pow", "mod": "remainder",
-           "true_divide": "divide", "bitwise_not": "bitwise_invert", "invert": "bitwise_invert", "left_shift": "bitwise_left_shift",
+           "true_divide": "divide", "bitwise_not": "bitwise_invert", "invert": "bitwise_invert",
+           "left_shift": "bitwise_left_shift",
            "right_shift": "bitwise_right_shift", "conjugate": "conj", "fix": "trunc", "around": "round", "amax": "max",
            "amin": "min", "product": "prod", "cumsum": "cumulative_sum", "cumprod": "cumulative_prod", "deg2rad": "radians",
            "rad2deg": "degrees", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "eq": "equal",

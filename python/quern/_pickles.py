@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops in pickles: by name, expressions by their text. Ops of specs are named with their spec, which whoever reads the pickle loads:
-a pickle reads no files."""
+"""Ops in pickles: by name, expressions by their text. Ops of specs are named with their spec, which whoever reads the pickle
+loads: a pickle reads no files."""
 
 import sys
 
@@ -18,8 +18,9 @@ def reduce(op):
         raise TypeError("quern.Op {} cannot be pickled: it is unknown where it comes from; make it anew".format(name))
     kind, text, options, spec, specs = origin
     if options is not None and (spec or (kind == "expression" and specs)):
-        raise TypeError("quern.Op {} cannot be pickled: its quern.Context has ops of the spec {}, and contexts are not pickled; load "
-                        "the spec by quern.load_spec, and make the op by quern.compile or quern.op".format(name, spec or specs[0]))
+        raise TypeError("quern.Op {} cannot be pickled: its quern.Context has ops of the spec {}, and contexts are not pickled; "
+                        "load the spec by quern.load_spec, and make the op by quern.compile or quern.op".format(
+                            name, spec or specs[0]))
     return _restored, (kind, text, options, spec, specs)
 
 

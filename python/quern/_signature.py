@@ -68,10 +68,10 @@ def error_bound(op):
 
 def doc(op):
     """The docstring: how it is called, what it computes, its formula, dtypes, error, derivative, an example."""
-    n_in = len(op.inputs)
+    dtypes = "\n".join("    " + line for line in groups(op.inputs + op.outputs, op._dtypes))
     bound, example = error_bound(op), _example(op)
     parts = [op.__name__ + str(signature(op)), op.doc, "\n".join("    " + line for line in op.formula.strip().splitlines()),
-             "Dtypes:\n" + "\n".join("    " + line for line in groups(op.inputs + op.outputs, op._dtypes)) if op.inputs + op.outputs else "",
+             "Dtypes:\n" + dtypes if dtypes else "",
              "Error: " + bound if bound else "",
              "Derivative: quern.op({!r})".format(op.backward) if op.backward else "",
              "Example:\n" + example if example else ""]

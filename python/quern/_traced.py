@@ -13,8 +13,8 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _LONGEST_TEXT = 60000
 
 # Words of expressions that no input can be called; further ones are tried when the text is compiled.
-_RESERVED = frozenset("""param auto and or not grad axis keepdims pi inf nan e E PI INFINITY NAN true false bool i8 i16 i32 i64 u8 u16
-u32 u64 f16 bf16 f32 f64 T sizeof return if else for while int float double char long short void const static""".split())
+_RESERVED = frozenset("""param auto and or not grad axis keepdims pi inf nan e E PI INFINITY NAN true false bool i8 i16 i32 i64 u8
+u16 u32 u64 f16 bf16 f32 f64 T sizeof return if else for while int float double char long short void const static""".split())
 
 
 class FuseError(TypeError):
@@ -41,8 +41,21 @@ def _place():
     return name, line, linecache.getline(name, line, frame.f_globals).strip()
 
 
-def _refuse(trace, what, write, kind=FuseError):
-    name, line, source = _place()
+def refuse_foreign(trace, error):
+    """The FuseError for what a function that is not made of ops has said of a stand-in."""
+    frames, at = [], error.__traceback__
+    while at is not None:
+        frames.append((at.tb_frame.f_code.co_filename, at.tb_lineno))
+        at = at.tb_next
+    while len(frames) > 1 and os.path.dirname(os.path.abspath(frames[0][0])) == _FOLDER:
+        del frames[0]
+    return _refuse(trace, "this function is none of operators and ops ({})".format(error),
+                   "use these, or call it before or behind the fused function", place=frames[0])
+
+
+def _refuse(trace, what, write, kind=FuseError, place=None):
+    import linecache
+    name, line, source = place + (linecache.getline(*place).strip(),) if place else _place()
     error = kind("{}: {}:{}: {}{}; {}".format(trace.name, name, line, "`{}`: ".format(source) if source else "", what, write))
     error.filename, error.lineno = name, line
     return error
@@ -115,7 +128,8 @@ def _text_of(nodes, local, taken):
                 if node.args and uses[node] > 1 and local is not None:
                     text = local(text)
                 if len(text) > _LONGEST_TEXT:
-                    raise taken("its expression is longer than {} characters".format(_LONGEST_TEXT), "cut it into several functions")
+                    raise taken("its expression is longer than {} characters".format(_LONGEST_TEXT),
+                                "cut it into several functions")
                 texts[node] = text
     return [texts[node] for node in nodes]
 
@@ -147,9 +161,11 @@ class Trace:
         outputs = [part for part in parts if isinstance(part, Traced)]
         for part in parts:
             if not isinstance(part, (Traced, int, float, type(None))):
-                raise FuseError("{}: it returns {!r}; a fused function returns arrays, or a tuple of them".format(self.name, type(part)))
+                raise FuseError("{}: it returns {!r}; a fused function returns arrays, or a tuple of them".format(
+                    self.name, type(part)))
         if not outputs:
-            raise FuseError("{}: its result does not depend on an array among its arguments; return one that does".format(self.name))
+            raise FuseError("{}: its result does not depend on an array among its arguments; return one that does".format(
+                self.name))
         lines, names = ["param {};".format(name) for name in self.params], []
 
         def new_name(stem):
@@ -203,11 +219,12 @@ def _rebuilder(result, parts):
 
 # ---- Stand-ins ----
 
-_IF = ("a condition on an array's values: the kernel computes all elements at once", "write quern.where(condition, a, b), and & | ~ for "
-       "and, or, not and for chained comparisons")
+_IF = ("a condition on an array's values: the kernel computes all elements at once",
+       "write quern.where(condition, a, b), and & | ~ for and, or, not and for chained comparisons")
 _NUMBER = ("a number of Python's is wanted, but the values are not known while a function is traced",
            "write quern.NAME in place of math.NAME; a count or exponent is named by fuse(static_argnames=...)")
-_INDEX = ("indexing is no part of an expression", "index the argument before the call; of elements by a mask write quern.where(mask, a, b)")
+_INDEX = ("indexing is no part of an expression",
+          "index the argument before the call; of elements by a mask write quern.where(mask, a, b)")
 _WRITE = ("writing into elements is no part of an expression", "write x = quern.where(mask, a, b), and return it")
 
 
@@ -280,8 +297,9 @@ class Traced:
             raise AttributeError(name)
         function = _function(name)
         if self._is_argument and not _is_operand(self._of):
-            raise _refuse(self._trace, "an argument of type {}".format(type(self._of).__name__), "give what it has as arguments, or, where that "
-                          "never changes, fuse(static_argnames={!r})".format(self._node.text), FuseAttributeError)
+            raise _refuse(self._trace, "an argument of type {}".format(type(self._of).__name__),
+                          "give what it has as arguments, or, where that never changes, fuse(static_argnames={!r})".format(
+                              self._node.text), FuseAttributeError)
         if function is None:
             raise _refuse(self._trace, "arrays have no .{} in a function that is traced".format(name),
                           "use operators and quern's ops, and make views before the call", FuseAttributeError)
@@ -419,7 +437,7 @@ _TORCH = frozenset("sum mean prod amax amin all any softmax log_softmax logsumex
 
 
 def _function(name):
-    """quern.NAME, of that name or of what other libraries call it, where that is an op or a function that is made of ops; None."""
+    """quern.NAME, of that name or of what other libraries call it, where that is an op or made of ops; None."""
     quern = sys.modules["quern"]
     name = name if name in quern.__dict__ else FOREIGN.get(name, name)
     found = quern.__dict__.get(name)
@@ -458,7 +476,8 @@ def traced_call(op, method, inputs, params, named):
     name = op.__name__
     if method is not None:
         raise _refuse(trace, "{} of values in a function that is traced".format(method), "call it on the fused function")
-    for word, write in (("out", "return the result, and give out to the fused function"), ("stream", "give it to the fused function")):
+    for word, write in (("out", "return the result, and give out to the fused function"),
+                        ("stream", "give it to the fused function")):
         if named.get(word) is not None:
             raise _refuse(trace, "{}= in a function that is traced".format(word), write)
     dtype = named.get("dtype")
@@ -467,9 +486,11 @@ def traced_call(op, method, inputs, params, named):
     if dtype is not None:
         raise _refuse(trace, "dtype= in a function that is traced", "cast by quern.astype(x, dtype)")
     if op._origin is not None and op._origin[0] == "expression":
-        raise _refuse(trace, "a compiled expression in a function that is traced", "write its text as Python, or as a fused function")
+        raise _refuse(trace, "a compiled expression in a function that is traced",
+                      "write its text as Python, or as a fused function")
     if op._class == 2:
-        raise _refuse(trace, "{} has results whose shape depends on values".format(name), "call it before or behind the fused function")
+        raise _refuse(trace, "{} has results whose shape depends on values".format(name),
+                      "call it before or behind the fused function")
     return _op_value(trace, op, inputs, params, named)
 
 
@@ -478,8 +499,6 @@ def _op_value(trace, op, inputs, params, named):
         bound = op.__signature__.bind(*inputs, *params, **{key: value for key, value in named.items() if value is not None})
     except TypeError as error:
         raise _refuse(trace, "{}: {}".format(op.__name__, error), "see help(quern.{})".format(op.__name__)) from None
-    values = dict(zip(op.__signature__.parameters, [None] * 99))
-    values.update(bound.arguments)
     usable = list(op.__signature__.parameters)[:len(op.inputs) + len(op.params)]
     given = dict(zip(list(op.inputs) + list(op.params), (bound.arguments.get(name) for name in usable)))
     words = ["{" + str(k) + "}" for k in range(len(op.inputs))]
@@ -523,7 +542,8 @@ def _param_words(trace, op, given):
 def _axis_words(trace, op, given):
     """axis= and keepdims=, and what is reduced: None: nothing; "all"; the axes; "kept": with its dimensions."""
     axis = given["axis"] if given["axis"] is not None else op.params["axis"]
-    words = [] if axis is None else ["axis=({})".format(", ".join(map(str, axis))) if isinstance(axis, tuple) else "axis={}".format(axis)]
+    text = "({})".format(", ".join(map(str, axis))) if isinstance(axis, tuple) else str(axis)
+    words = [] if axis is None else ["axis=" + text]
     if "keepdims" not in op.params:
         return words, None
     if given["keepdims"]:

@@ -38,6 +38,9 @@ static const qn_function *find_function(const char *name) {
   return NULL;
 }
 
+/* Whether an op scans, and has one result. */
+static int op_scans(const quern_op *op) { return op->builtin->kind->is_scan && op->builtin->info.n_out == 1; }
+
 /* Checks that an op can be called in expressions. Of an op that a host registered over a built-in one that is the latter. */
 static quern_status check_op(const qn_source *source, const qn_token *token, const quern_op *op) {
   if (!op->builtin)
@@ -46,7 +49,7 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
                           "it by itself",
                           SHOWN(source, token));
   const qn_op_traits *traits = op->builtin->traits;
-  if (!traits || !traits->refusal) return QUERN_OK;
+  if (!traits || !traits->refusal || op_scans(op)) return QUERN_OK;
   return qn_syntax_fail(source, traits->may_come ? QUERN_E_UNSUPPORTED : QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: %s",
                         SHOWN(source, token), traits->refusal);
 }
@@ -109,6 +112,10 @@ quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_to
 
 int qn_callee_reduces(const qn_instruction *call) { return call->kind == QN_CODE_OP && qn_row_op_of(call->v.op->builtin) != NULL; }
 
+int qn_callee_scans(const qn_instruction *call) { return call->kind == QN_CODE_OP && op_scans(call->v.op); }
+
+int qn_callee_has_axes(const qn_instruction *call) { return qn_callee_reduces(call) || qn_callee_scans(call); }
+
 /* The name of the op of two operands for a call of a reduction such as max(x, y); NULL: there is none. */
 static const char *elementwise_twin(const quern_op *op, char name[2 * QN_SYNTAX_MAX_NAME]) {
   qn_strbuf buf = {name, 2 * QN_SYNTAX_MAX_NAME, 0};
@@ -121,6 +128,7 @@ quern_status qn_callee_check(const qn_source *source, const qn_token *token, con
   const qn_row_op *row = info ? qn_row_op_of(call->v.op->builtin) : NULL;
   int32_t n_in = info ? info->n_in : call->kind == QN_CODE_GRAD ? 2 : call->v.function->n_args, n_params = info ? info->n_params : 0;
   if (row) n_params -= qn_row_n_shape_params(row);
+  if (qn_callee_scans(call)) n_params = 0; /* they are keywords */
   char twin[2 * QN_SYNTAX_MAX_NAME];
   if (row && n == 2 && n_in == 1 && elementwise_twin(call->v.op, twin))
     return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s takes 1 argument and axis=, got 2: of two operands write %s(x, y)",

@@ -10,8 +10,10 @@
  * name, SYNTAX, UNSUPPORTED. */
 quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_token *token, qn_instruction *call);
 
-/* Whether a call is of an op with axes. */
+/* Whether a call is of an op that reduces or of a row; of one that scans; of either. */
 int qn_callee_reduces(const qn_instruction *call);
+int qn_callee_scans(const qn_instruction *call);
+int qn_callee_has_axes(const qn_instruction *call);
 
 /* Whether it takes `n` arguments. Errors: SYNTAX. */
 quern_status qn_callee_check(const qn_source *source, const qn_token *token, const qn_instruction *call, int32_t n);

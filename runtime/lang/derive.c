@@ -26,7 +26,7 @@ typedef struct walk {
   int32_t *grads; /* the derivative of each value up to the one asked for; -1: none (it is 0) */
   const uint8_t *is_cut; /* of these values: derivatives do not go through it */
   const char *wrong;
-  int failed, is_twice, is_argument;
+  int failed, is_twice, is_argument, is_scan;
 } walk;
 
 static const qn_value *value_of(const walk *w, int32_t value) { return &w->values->values[value]; }
@@ -199,6 +199,12 @@ static int32_t of_op(walk *w, int32_t value) {
   return sum;
 }
 
+static int32_t of_scan(walk *w, int32_t value) {
+  if (!is_float(w, value) || w->grads[argument(w, value, 0)] < 0) return -1;
+  w->is_scan = 1;
+  return refuse(w, value_of(w, value)->op->builtin->info.name);
+}
+
 /* ---- Forwards ---- */
 
 /* Marks with -2 the values that `of` depends on, but not through `by` and others that are cut; the others are skipped. */
@@ -221,6 +227,7 @@ static int32_t forwards(walk *w, int32_t of, int32_t by, int32_t seed) {
                   : w->is_cut[i] && i != of    ? -1
                   : kind == QN_VALUE_PRIMITIVE ? of_primitive(w, i)
                   : kind == QN_VALUE_OP        ? of_op(w, i)
+                  : kind == QN_VALUE_SCAN      ? of_scan(w, i)
                                                : -1;
   }
   return w->grads[of];
@@ -450,6 +457,6 @@ qn_derived qn_derive(qn_values *values, const quern_op *const *ops, int32_t n_op
   free(w.grads);
   free(r);
   if (w.failed) return QN_DERIVED_FULL;
-  if (w.wrong) return w.is_argument ? QN_DERIVED_NOT_BY : w.is_twice ? QN_DERIVED_NOT_TWICE : QN_DERIVED_NOT;
+  if (w.wrong) return w.is_scan ? QN_DERIVED_NOT_HERE : w.is_argument ? QN_DERIVED_NOT_BY : w.is_twice ? QN_DERIVED_NOT_TWICE : QN_DERIVED_NOT;
   return *derivative < 0 ? QN_DERIVED_ZERO : QN_DERIVED;
 }

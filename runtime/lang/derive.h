@@ -12,6 +12,7 @@ typedef enum qn_derived {
   QN_DERIVED_ZERO, /* it does not depend on the input */
   QN_DERIVED_NOT,  /* the op or primitive `name` has no derivative */
   QN_DERIVED_NOT_TWICE, /* the same, of a backward op */
+  QN_DERIVED_NOT_HERE, /* the op `name`, which scans, has one only by itself */
   QN_DERIVED_NOT_BY, /* an op that reduces has none by its argument `name` */
   QN_DERIVED_FULL  /* no room for more values, or lack of memory: values->exceeded says which */
 } qn_derived;

@@ -23,10 +23,11 @@ typedef enum qn_code_kind {
   QN_CODE_ASSIGN    /* pops the value; index: the variable; what: its declared qn_dtype, or QN_DTYPE_NONE */
 } qn_code_kind;
 
-/* The axes of a call that reduces, as it is written. */
+/* The axes of a call that reduces or scans, as it is written. */
 #define QN_MAX_AXES 32
 typedef struct qn_axes {
   uint8_t is_all, keepdims;
+  uint8_t reverse, exclusive; /* of a scan */
   uint8_t n;
   int8_t axis[QN_MAX_AXES]; /* negative: counted from the last dimension of the argument */
 } qn_axes;

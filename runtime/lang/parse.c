@@ -293,6 +293,19 @@ static int one_axis(parser *p, qn_axes *axes) {
   return 1;
 }
 
+/* reverse = 0 or 1, exclusive = 0 or 1 of a call that scans. */
+static int scan_keyword(parser *p, const qn_token *name, qn_axes *axes) {
+  uint8_t *flag = is_word(p, name, "reverse") ? &axes->reverse : is_word(p, name, "exclusive") ? &axes->exclusive : NULL;
+  int64_t value;
+  if (is_word(p, name, "include_initial"))
+    return FAIL(p, QUERN_E_UNSUPPORTED, name->at, "include_initial gives one element more than the others have; call the op by itself");
+  if (!flag) return WRONG(p, name->at, "unknown keyword '%.*s': expected axis, reverse or exclusive", SHOWN(p, name));
+  if (!axis_number(p, 1, "0 or 1", &value)) return 0;
+  if (value < 0) return WRONG(p, name->at, "%.*s: expected 0 or 1", SHOWN(p, name));
+  *flag = (uint8_t)value;
+  return 1;
+}
+
 /* axis = N or axis = (N, ...), keepdims = 0 or 1; behind '(' or ',' of a call that reduces. */
 static int keyword(parser *p, open_nest *nest) {
   qn_axes *axes = &p->parsed.axes[nest->call.axes];
@@ -300,6 +313,7 @@ static int keyword(parser *p, open_nest *nest) {
   const int is_axis = is_word(p, name, "axis");
   int64_t value;
   take(p);
+  if (!is_axis && qn_callee_scans(&nest->call)) return scan_keyword(p, name, axes);
   if (!is_axis && !is_word(p, name, "keepdims"))
     return WRONG(p, name->at, "unknown keyword '%.*s': expected axis or keepdims", SHOWN(p, name));
   if (!is_axis) {
@@ -330,14 +344,14 @@ static int is_keyword(parser *p) {
 static parse_state end_keywords(parser *p) {
   open_nest *nest = innermost(p);
   do {
-    if (!is_keyword(p)) return WRONG(p, peek(p, 0)->at, "an argument after axis or keepdims");
+    if (!is_keyword(p)) return WRONG(p, peek(p, 0)->at, qn_callee_scans(&nest->call) ? "an argument after a keyword" : "an argument after axis or keepdims");
     if (!keyword(p, nest)) return FAILED;
   } while (accept(p, QN_SIGN_COMMA));
   return expect(p, QN_SIGN_CLOSE, " after the arguments of ", nest->token) ? end_call(p) : FAILED;
 }
 
 /* Whether a keyword comes next in a call that takes keywords. */
-static int takes_keyword(parser *p) { return qn_callee_reduces(&innermost(p)->call) && is_keyword(p); }
+static int takes_keyword(parser *p) { return qn_callee_has_axes(&innermost(p)->call) && is_keyword(p); }
 
 /* `token` is the name; its '(' comes next. */
 static parse_state begin_call(parser *p, const qn_token *token) {
@@ -346,7 +360,7 @@ static parse_state begin_call(parser *p, const qn_token *token) {
   if (p->status) return FAILED;
   if (call.kind == QN_CODE_OP) note_op(p, call.v.op);
   if (!begin_nest(p, IN_CALL, token)) return FAILED;
-  if (qn_callee_reduces(&call)) {
+  if (qn_callee_has_axes(&call)) {
     call.axes = (uint16_t)p->parsed.n_axes;
     p->parsed.axes[p->parsed.n_axes++] = (qn_axes){.is_all = 1};
   }

@@ -77,7 +77,26 @@ static int make_stage(qn_values *all, const quern_op *op, const qn_row_stage *st
   return 1;
 }
 
-/* The results of a reduction, one for each part of its state. */
+/* A value of a row as one of elements, the same at each place, so that it can be reduced; -1: out of memory. */
+static int32_t spread(qn_values *all, int32_t index, int32_t value) {
+  const uint8_t type = all->values[value].type;
+  const qn_primitive *ge = qn_primitive_find("ge", QN_BOOL, QN_I64), *select = qn_primitive_find("select", type, type);
+  const int32_t zero = qn_values_add(all, &(qn_value){.kind = QN_VALUE_CONSTANT, .type = QN_I64}, NULL);
+  if (zero < 0 || !ge || !select) return -1;
+  const qn_value test = {.kind = QN_VALUE_PRIMITIVE, .type = QN_BOOL, .primitive = ge, .n_args = 2};
+  const int32_t is_there = qn_values_add(all, &test, (int32_t[]){index, zero});
+  const int32_t none = is_there < 0 ? -1 : qn_values_add(all, &(qn_value){.kind = QN_VALUE_CONSTANT, .type = type}, NULL);
+  const qn_value choice = {.kind = QN_VALUE_PRIMITIVE, .type = type, .primitive = select, .n_args = 3};
+  return none < 0 ? -1 : qn_values_add(all, &choice, (int32_t[]){is_there, value, none});
+}
+
+/* Whether a value is constant along the axes. */
+static int is_row_value(const qn_values *all, int32_t value) {
+  int flags = BEHIND_NO_REDUCTION;
+  return !inputs_of(all, 1, &value, &flags) && !(flags & HAS_INDEX);
+}
+
+/* The results of a reduction, one for each part of its state. A derivative reduces what may be constant along the axes, as 1 is. */
 static qn_row_made make_reduction(qn_values *all, const qn_row_reduce *reduce, qn_row_call *call, int is_derived, uint32_t inputs,
                                   row_values *values) {
   const int32_t n = reduce->by->n_parts;
@@ -87,6 +106,7 @@ static qn_row_made make_reduction(qn_values *all, const qn_row_reduce *reduce, q
     args[p] = *row_value(values, qn_row_from(reduce, p));
     const qn_row_made made = qn_row_cast(all, &args[p], qn_reducer_dtype(reduce->by, p));
     if (made != QN_ROW_MADE) return made;
+    if (is_derived && n == 1 && is_row_value(all, args[p]) && (args[p] = spread(all, values->index, args[p])) < 0) return QN_ROW_MADE_NOT;
   }
   /* What places are compared with may have extent 1: there are as many places as the call has elements. */
   const uint32_t read = inputs_of(all, n, args, &flags);

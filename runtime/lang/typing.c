@@ -12,6 +12,8 @@
 
 #include "core/base/float_env.h"
 #include "core/op/params.h"
+#include "core/row/scan_op.h"
+#include "lang/callee.h"
 #include "lang/derive.h"
 #include "lang/row_values.h"
 #include "lang/values.h"
@@ -501,6 +503,18 @@ static int type_row(typing *t, const qn_row_op *row, uint8_t dtype, const operan
   return 1;
 }
 
+/* A call of an op that scans, for an input of the promoted dtype. */
+static int type_scan(typing *t, uint8_t dtype, const operand *x, operand *made) {
+  const qn_scan_op *scans = t->at->v.op->builtin->of_kind;
+  const qn_axes *axes = &t->expression->axes[t->at->axes];
+  const uint8_t type = scans->scans[dtype].dtype, result = scans->results[dtype];
+  const int32_t arg = converted(t, promoted(t, x, dtype), type);
+  if (arg < 0) return 0;
+  const qn_value scan = {.kind = QN_VALUE_SCAN, .type = type, .kernel_dtype = dtype, .index = first_axes(t), .op = t->at->v.op, .n_args = 1,
+                         .bits = (axes->reverse ? QN_SCAN_REVERSE : 0) | (axes->exclusive ? QN_SCAN_EXCLUSIVE : 0)};
+  return gives(converted(t, add(t, scan, &arg), compute_of(result)), result, made);
+}
+
 static int type_op(typing *t, const operand *x, operand *made) {
   const quern_op *op = t->at->v.op;
   const qn_builtin *builtin = op->builtin;
@@ -513,6 +527,7 @@ static int type_op(typing *t, const operand *x, operand *made) {
   if (!(builtin->dtypes >> dtype & 1))
     return FAIL(t, "%.64s does not take %s: cast to one of %.100s", info->name, dtype_name(dtype),
                 info->n_in ? info->args[info->n_in - 1].dtypes : "its dtypes");
+  if (qn_callee_scans(t->at)) return type_scan(t, dtype, x, made);
   const qn_row_op *row = qn_row_op_of(builtin);
   if (row) return type_row(t, row, dtype, x, made);
   const uint8_t type = compute_of(dtype);
@@ -577,6 +592,8 @@ static int type_grad(typing *t, const operand *x, operand *made) {
     case QN_DERIVED: value = converted(t, value, type); break;
     case QN_DERIVED_ZERO: value = constant(t, type, 0); break;
     case QN_DERIVED_NOT: return FAIL(t, "%.64s has no derivative", name);
+    case QN_DERIVED_NOT_HERE:
+      return FAIL(t, "%.64s has no derivative in an expression; call %.64s_backward by itself", name, name);
     case QN_DERIVED_NOT_BY: return FAIL(t, "an op has no derivative by its argument %.64s", name);
     case QN_DERIVED_NOT_TWICE: return FAIL(t, "%.64s has no derivative" NO_SECOND, name);
     default: no_room(t);

@@ -18,9 +18,13 @@ typedef enum qn_value_kind {
   QN_VALUE_PRIMITIVE,
   QN_VALUE_KERNEL, /* `kernel` of a stage of an op that reduces */
   QN_VALUE_REDUCE, /* part `bits` of its arguments, the parts of a state, reduced by `reducer` over the axes number `index` */
+  QN_VALUE_SCAN,   /* its argument scanned by `op` over the axes number `index`; kernel_dtype: the promoted dtype; bits: QN_SCAN_... */
   QN_VALUE_INDEX,  /* an i64: the place of an element in its row */
   QN_VALUE_COUNT   /* an i64: the elements that one result is made of, over the axes number `index` */
 } qn_value_kind;
+
+#define QN_SCAN_REVERSE 1u
+#define QN_SCAN_EXCLUSIVE 2u
 
 typedef struct qn_value {
   uint8_t kind;
@@ -31,7 +35,7 @@ typedef struct qn_value {
   uint8_t takes_none;   /* REDUCE: see qn_row_reduce */
   int32_t index;        /* of the INPUT or PARAM; OP, KERNEL: of the output */
   uint64_t bits;        /* CONSTANT: its bits, in the low bytes; bool: 0 or 1. KERNEL: the number of its outputs */
-  const quern_op *op;   /* OP, KERNEL */
+  const quern_op *op;   /* OP, KERNEL, SCAN */
   const qn_primitive *primitive;
   const qn_variant *kernel;
   const struct qn_reducer *reducer;

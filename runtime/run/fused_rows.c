@@ -63,14 +63,15 @@ static const char *axes_text(uint32_t bits, char text[160]) {
 /* The op of the first call with axes of that number. */
 static const quern_op *call_with(const qn_expression *expression, int32_t axes) {
   const qn_instruction *at = expression->code;
-  while (!qn_callee_reduces(at) || at->axes != axes) at++;
+  while (!qn_callee_has_axes(at) || at->axes != axes) at++;
   return at->v.op;
 }
 
 /* first: one that needs no other. */
 static quern_status refuse_two_axes(const quern_op_info *info, const quern_op *first, uint32_t first_bits, const quern_op *other, uint32_t bits) {
   char a[160], b[160];
-  const char *name = first->info->name, *keeps = qn_row_op_of(first->builtin)->is_reduced ? ", keepdims=1" : "";
+  const qn_row_op *row = qn_row_op_of(first->builtin);
+  const char *name = first->info->name, *keeps = row && row->is_reduced ? ", keepdims=1" : "";
   axes_text(first_bits, a);
   axes_text(bits, b);
   return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: different axes, %s over %s and %s over %s: write two expressions, first r = %s(..., %s%s), then "
@@ -87,6 +88,9 @@ static quern_status common_axes(const quern_op_info *info, const qn_expression *
     uint32_t bits;
     quern_status status = resolve_axes(info, &expression->axes[reductions[i].axes], &reductions[i], operands, &bits);
     if (status) return status;
+    if (reductions[i].scan && __builtin_popcount(bits) != 1)
+      return qn_status_fail(QUERN_E_ARGUMENT, "%s: %s runs along one axis of an argument that has %d: write axis=-1 or another", info->name,
+                            reductions[i].scan->info->name, __builtin_popcount(bits));
     if (i > 0 && bits != operands->axes)
       return refuse_two_axes(info, call_with(expression, reductions[0].axes), operands->axes, call_with(expression, reductions[i].axes), bits);
     operands->axes = bits;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/status.h"
+#include "core/row/scan_op.h"
 #include "run/stage_text.h"
 
 #define MAX_STAGES (QN_ROW_MAX_STAGES - 2)
@@ -22,6 +23,7 @@ typedef struct stage_memory {
   qn_variant variant; /* only its dtypes */
   uint8_t values[QN_MAX_OPERANDS];
   qn_row_reduce reduces[QN_ROW_MAX_REDUCES];
+  qn_row_scan scan;
 } stage_memory;
 
 struct qn_row_stages {
@@ -43,6 +45,8 @@ typedef struct builder {
   int16_t *row_of;         /* the number of a reduction's result, or -1 */
   int16_t *temp_of;        /* the temporary with a value, or -1 */
   int32_t *number;         /* of a value in the stage that is being made */
+  /* Of each scan, in order: its value, and the stage that runs it. The temporary of scan k is the last but k. */
+  int32_t n_scans, scanned[QN_ROW_MAX_STAGES], scan_stage[QN_ROW_MAX_STAGES];
 } builder;
 
 static const qn_value *value_at(const builder *b, int32_t i) { return &b->typed->values[i]; }
@@ -50,7 +54,7 @@ static const qn_value *value_at(const builder *b, int32_t i) { return &b->typed-
 static int32_t arg_at(const builder *b, const qn_value *value, int32_t k) { return b->typed->args[value->first_arg + k]; }
 
 static quern_status too_many(const builder *b) {
-  return qn_status_fail(QUERN_E_LIMIT, "%s: more than %d reductions, stages or values of a row", b->expression->name,
+  return qn_status_fail(QUERN_E_LIMIT, "%s: more than %d reductions, stages, scans or values of a row", b->expression->name,
                         QN_ROW_MAX_REDUCES);
 }
 
@@ -72,15 +76,29 @@ static int32_t first_of_reduction(const builder *b, int32_t i) {
   return first;
 }
 
+/* The number of a scan, or -1: it is not made yet. */
+static int32_t scan_at(const builder *b, int32_t i) {
+  int32_t k = b->n_scans - 1;
+  while (k >= 0 && b->scanned[k] != i) k--;
+  return k;
+}
+
+static uint8_t temp_of_scan(int32_t k) { return (uint8_t)(QN_ROW_TEMP + QN_ROW_MAX_VALUES - 1 - k); }
+
+static quern_status refuse_both_ends(const builder *b, const char *what) {
+  return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s: write two expressions, first r = the scan with reverse=1, then this one with r in that place",
+                        b->expression->name, what);
+}
+
 /* Notes axes, for the check that all are the same dimensions. */
-static quern_status note_axes(builder *b, int32_t axes, uint32_t inputs, uint32_t elements) {
+static quern_status note_axes(builder *b, int32_t axes, uint32_t inputs, uint32_t elements, const quern_op *scan) {
   qn_row_stages *made = b->made;
   for (int32_t k = 0; k < made->n_reductions; k++) {
     const qn_row_reduction *known = &made->reduction[k];
-    if (known->axes == axes && known->inputs == inputs && (known->elements == elements || elements == ~0u)) return QUERN_OK;
+    if (known->axes == axes && known->inputs == inputs && known->scan == scan && (known->elements == elements || elements == ~0u)) return QUERN_OK;
   }
   if (made->n_reductions == MAX_AXES) return too_many(b);
-  made->reduction[made->n_reductions++] = (qn_row_reduction){axes, inputs, elements};
+  made->reduction[made->n_reductions++] = (qn_row_reduction){axes, inputs, elements, scan};
   return QUERN_OK;
 }
 
@@ -97,7 +115,7 @@ static quern_status number_reduction(builder *b, int32_t i, uint32_t inputs, uin
   if (b->n_reductions++ == QN_ROW_MAX_REDUCES || made->program.n_rows + n > QN_ROW_MAX_VALUES) return too_many(b);
   b->row_of[i] = (int16_t)(made->program.n_rows + (int32_t)value->bits);
   for (int32_t p = 0; p < n; p++) made->row_types[made->program.n_rows++] = qn_reducer_dtype(value->reducer, p);
-  return note_axes(b, value->index, inputs, elements);
+  return note_axes(b, value->index, inputs, elements, NULL);
 }
 
 static quern_status find_levels(builder *b) {
@@ -118,6 +136,10 @@ static quern_status find_levels(builder *b) {
       inputs[i] |= inputs[arg];
       elements[i] |= elements[arg];
     }
+    if (value->kind == QN_VALUE_SCAN)
+      status = b->is_row[i] ? qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s of a value that is reduced, or of numbers alone, which has one element a row",
+                                             b->expression->name, value->op->info->name)
+                            : note_axes(b, value->index, inputs[i], elements[i], value->op);
     if (value->kind != QN_VALUE_REDUCE) continue;
     if (value->inputs) inputs[i] = value->inputs, elements[i] = value->elements; /* what is broadcast is added as often as it is used */
     status = b->is_row[i] ? qn_status_fail(QUERN_E_UNSUPPORTED, "%s: %s of a value that is reduced already, or of numbers alone; leave it out",
@@ -128,29 +150,46 @@ static quern_status find_levels(builder *b) {
     elements[i] = 0;
   }
   for (int32_t i = 0; i < b->typed->n_values && status == QUERN_OK; i++)
-    if (value_at(b, i)->kind == QN_VALUE_COUNT) status = note_axes(b, value_at(b, i)->index, value_at(b, i)->inputs, ~0u);
+    if (value_at(b, i)->kind == QN_VALUE_COUNT) status = note_axes(b, value_at(b, i)->index, value_at(b, i)->inputs, ~0u, NULL);
   free(inputs);
   return status;
 }
 
 /* ---- A stage ---- */
 
-/* Marks what a stage computes for `roots`: number[i] = 1. Results of reductions are its inputs; what is before them is not marked. */
+/* Marks what a stage computes for `roots`: number[i] = 1. Results of reductions and scans are its inputs; what is before them is not marked. */
 static void mark(builder *b, int32_t n, const int32_t *roots) {
   memset(b->number, 0, (size_t)b->typed->n_values * sizeof *b->number);
   for (int32_t k = 0; k < n; k++) b->number[roots[k]] = 1;
   for (int32_t i = b->typed->n_values - 1; i >= 0; i--) {
     const qn_value *value = value_at(b, i);
     if (value->kind == QN_VALUE_PARAM) b->number[i] = 1; /* parameters have the same places in all stages */
-    if (!b->number[i] || value->kind == QN_VALUE_REDUCE) continue;
+    if (!b->number[i] || value->kind == QN_VALUE_REDUCE || value->kind == QN_VALUE_SCAN) continue;
     for (int32_t k = 0; k < value->n_args + value->n_params; k++) b->number[arg_at(b, value, k)] = 1;
   }
 }
 
-/* The marked values, as an expression of their own whose inputs are tensors and results of reductions. */
+/* The stages that scan which a stage with the marked values needs, as bits. *status: whether all are from one end; is_reverse: from which. */
+static uint16_t feeders_of(const builder *b, uint8_t *is_reverse, quern_status *status) {
+  uint16_t feeders = 0;
+  int from_end = 0, from_begin = 0;
+  for (int32_t k = 0; k < b->n_scans; k++) {
+    if (!b->number[b->scanned[k]]) continue;
+    feeders |= (uint16_t)(1u << b->scan_stage[k] | b->made->stage[b->scan_stage[k]].feeders);
+  }
+  for (int32_t k = 0; k < b->n_scans; k++) {
+    if (!(feeders >> b->scan_stage[k] & 1)) continue;
+    const int reverse = (value_at(b, b->scanned[k])->bits & QN_SCAN_REVERSE) != 0;
+    from_end |= reverse, from_begin |= !reverse;
+  }
+  *is_reverse = (uint8_t)from_end;
+  if (from_end && from_begin) *status = refuse_both_ends(b, "scans from both ends meet");
+  return feeders;
+}
+
+/* The marked values, as an expression of their own whose inputs are tensors, and results of reductions and scans. */
 static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_stage *stage, stage_memory *memory) {
   const int32_t n_values = b->typed->n_values;
-  mark(b, n, roots);
   qn_typed *typed = malloc(sizeof *typed + (size_t)n_values * sizeof(qn_value) + (size_t)b->typed->n_args * sizeof(int32_t));
   if (!typed) return NULL;
   *typed = (qn_typed){.n_out = n, .values = (qn_value *)(typed + 1)};
@@ -167,11 +206,12 @@ static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_sta
     qn_value *copy = &typed->values[typed->n_values];
     *copy = *value;
     b->number[i] = typed->n_values++;
-    const int is_cut = value->kind == QN_VALUE_REDUCE;
-    if (is_cut || value->kind == QN_VALUE_INPUT || value->kind == QN_VALUE_INDEX) {
+    const int is_cut = value->kind == QN_VALUE_REDUCE, is_scan = value->kind == QN_VALUE_SCAN;
+    if (is_cut || is_scan || value->kind == QN_VALUE_INPUT || value->kind == QN_VALUE_INDEX) {
       *copy = (qn_value){.kind = QN_VALUE_INPUT, .type = value->type, .dtype = value->type, .is_row = is_cut && !stage->is_row,
                          .index = stage->n_in};
       memory->values[stage->n_in++] = (uint8_t)(is_cut                            ? QN_ROW_VALUE + b->row_of[i]
+                                                          : is_scan ? temp_of_scan(scan_at(b, i))
                                                           : value->kind == QN_VALUE_INDEX ? QN_ROW_INDEX
                                                                                           : QN_ROW_INPUT + value->index);
       continue;
@@ -195,9 +235,13 @@ static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const
   stage->values = memory->values;
   stage->reduces = memory->reduces;
   if (n == 0) return QUERN_OK;
+  mark(b, n, roots);
+  quern_status status = QUERN_OK;
+  stage->feeders = feeders_of(b, &stage->is_reverse, &status);
+  if (status) return status;
   qn_typed *typed = extract(b, n, roots, stage, memory);
   if (!typed) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
-  quern_status status = qn_stage_code_make(&memory->code, b->expression->name, stage->n_in, typed, b->by);
+  status = qn_stage_code_make(&memory->code, b->expression->name, stage->n_in, typed, b->by);
   free(typed);
   if (status) return status;
   for (int32_t k = 0; k < n; k++) memory->values[stage->n_in + k] = codes[k];
@@ -218,6 +262,34 @@ static int32_t plain_input(const builder *b, int32_t i) {
     value = value_at(b, arg_at(b, value, 0));
   if (value->kind == QN_VALUE_INDEX && value == value_at(b, i)) return QN_ROW_INDEX;
   return value->kind == QN_VALUE_INPUT ? QN_ROW_INPUT + value->index : -1;
+}
+
+/* The stages that scan the elements of a level, in order: a stage for each. */
+static quern_status add_scans(builder *b, int32_t level) {
+  for (int32_t i = 0; i < b->typed->n_values; i++) {
+    const qn_value *value = value_at(b, i);
+    if (value->kind != QN_VALUE_SCAN || b->level[i] != level) continue;
+    if (b->n_scans == QN_ROW_MAX_VALUES / 2) return too_many(b);
+    const qn_scan_op *of = value->op->builtin->of_kind;
+    const int32_t arg = arg_at(b, value, 0), plain = plain_input(b, arg), k = b->n_scans;
+    const uint8_t to = temp_of_scan(k), reverse = (value->bits & QN_SCAN_REVERSE) != 0;
+    qn_row_stage *stage;
+    quern_status status = add_stage(b, plain < 0, &arg, &to, 0, &stage);
+    if (status) return status;
+    if (stage->feeders && stage->is_reverse != reverse) return refuse_both_ends(b, "a scan of a scan from the other end");
+    qn_row_scan *scan = &b->made->memory[b->made->program.n_stages - 1].scan;
+    *scan = (qn_row_scan){.scan = &of->scans[value->kernel_dtype], .name = value->op->info->name, .from = plain < 0 ? to : (uint8_t)plain, .to = to,
+                          .is_exclusive = (value->bits & QN_SCAN_EXCLUSIVE) != 0};
+    const quern_scalar initial = {.kind = QUERN_F64, .v = {.f = {of->initial, 0}}};
+    uint64_t bits[2] = {0, 0};
+    qn_params_number(&initial, value->type, bits);
+    scan->initial = bits[0];
+    stage->scan = scan;
+    b->scanned[k] = i;
+    b->scan_stage[k] = b->made->program.n_stages - 1;
+    b->made->program.n_scans = (uint8_t)++b->n_scans;
+  }
+  return QUERN_OK;
 }
 
 /* Whether a value is the first of a reduction of a level. */
@@ -251,7 +323,7 @@ static quern_status add_reductions(builder *b, int32_t level, int32_t first, int
     for (int32_t k = 0; k < value->n_args; k++) {
       const int32_t arg = arg_at(b, value, k);
       if (plain_input(b, arg) >= 0 || b->temp_of[arg] >= 0) continue;
-      if (n == QN_ROW_MAX_VALUES - 1) return too_many(b);
+      if (n == QN_ROW_MAX_VALUES - 1 - b->n_scans) return too_many(b);
       b->temp_of[arg] = (int16_t)n;
       codes[n] = (uint8_t)(QN_ROW_TEMP + n);
       roots[n++] = arg;
@@ -259,6 +331,7 @@ static quern_status add_reductions(builder *b, int32_t level, int32_t first, int
   }
   quern_status status = add_stage(b, n, roots, codes, 0, &stage);
   if (status) return status;
+  if (stage->is_reverse) return refuse_both_ends(b, "a reduction of a scan from the end");
   qn_row_reduce *reduces = b->made->memory[b->made->program.n_stages - 1].reduces;
   for (int32_t i = first; i < end; i++) {
     const qn_value *value = value_at(b, i);
@@ -273,19 +346,31 @@ static quern_status add_reductions(builder *b, int32_t level, int32_t first, int
   }
   const qn_reducer *by = reduces[0].by;
   stage_memory *memory = &b->made->memory[b->made->program.n_stages - 1];
-  if (n != 1 || stage->n_reduces != 1 || !by->fuses || memory->code.dtypes[stage->n_in] != by->dtype) return QUERN_OK;
+  if (n != 1 || stage->n_reduces != 1 || stage->feeders || !by->fuses || memory->code.dtypes[stage->n_in] != by->dtype) return QUERN_OK;
   stage->fuses = 1;
   memory->code.text = qn_stage_text_reduce(memory->code.text, by);
   return memory->code.text ? QUERN_OK : qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", b->expression->name);
 }
 
-/* The stage of the outputs that are values of a row, or of those that are elements. */
-static quern_status add_outputs(builder *b, int is_row) {
+/* Whether a value depends on a scan from the end that is not before a reduction. */
+static int is_from_end(builder *b, int32_t value) {
+  uint8_t is_reverse;
+  quern_status met = QUERN_OK;
+  qn_sentence kept;
+  qn_status_keep(&kept);
+  mark(b, 1, &value);
+  feeders_of(b, &is_reverse, &met);
+  if (met) qn_status_restore(&kept);
+  return is_reverse;
+}
+
+/* The stage of the outputs that are values of a row, or of those that are elements, with scans from the end or without. */
+static quern_status add_outputs(builder *b, int is_row, int from_end) {
   int32_t roots[QN_MAX_OPERANDS], n = 0;
   uint8_t codes[QN_MAX_OPERANDS];
   qn_row_stage *stage;
   for (int32_t k = 0; k < b->typed->n_out; k++) {
-    if ((int)(b->expression->reduced >> k & 1) != is_row) continue;
+    if ((int)(b->expression->reduced >> k & 1) != is_row || (b->n_scans && is_from_end(b, b->typed->out[k]) != from_end)) continue;
     roots[n] = b->typed->out[k];
     codes[n++] = (uint8_t)(QN_ROW_OUTPUT + k);
   }
@@ -298,11 +383,15 @@ static quern_status build(builder *b) {
   for (int32_t i = 0; i < b->typed->n_values && status == QUERN_OK; i++)
     if (b->level[i] > deepest) deepest = b->level[i];
   if (deepest > MAX_STAGES) return too_many(b);
-  for (int32_t level = 0; level < deepest && status == QUERN_OK; level++)
+  for (int32_t level = 0; level < deepest && status == QUERN_OK; level++) {
+    status = add_scans(b, level);
     for (int32_t first = 0, end, n; status == QUERN_OK && (end = together(b, level, first, &n), n); first = end)
       status = add_reductions(b, level, first, end);
-  if (status == QUERN_OK) status = add_outputs(b, 1);
-  if (status == QUERN_OK) status = add_outputs(b, 0);
+  }
+  if (status == QUERN_OK) status = add_scans(b, deepest);
+  if (status == QUERN_OK) status = add_outputs(b, 1, 0);
+  if (status == QUERN_OK) status = add_outputs(b, 0, 0);
+  if (status == QUERN_OK && b->n_scans) status = add_outputs(b, 0, 1);
   return status;
 }
 

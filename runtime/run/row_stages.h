@@ -6,11 +6,12 @@
 
 #include "run/stage_code.h"
 
-/* A reduction of the expression, for the checks of its axes. */
+/* A reduction or scan of the expression, for the checks of its axes. */
 typedef struct qn_row_reduction {
   int32_t axes;    /* its number in qn_expression.axes */
   uint32_t inputs; /* bit k: its argument depends on input k */
   uint32_t elements; /* bit k: it reads input k outside of other reductions */
+  const quern_op *scan; /* NULL; or it is a scan, by this op, which has one axis */
 } qn_row_reduction;
 
 typedef struct qn_row_stages qn_row_stages;

@@ -46,7 +46,7 @@ local function faults(text, listed, types)
   end
   for _, row in ipairs(listed) do
     local op = row.op
-    for _, dtype in ipairs(kinds.of(op).has_stages and not op.backward_of and op.dtypes or {}) do
+    for _, dtype in ipairs((kinds.of(op).has_stages and not op.backward_of or op.bound) and op.dtypes or {}) do
       local t, bound = types.by_name[dtype], bounds.text(types, op, dtype)
       local ulp = t.kind == "float" and op.ulp[t.compute] and (t.bits == 16 and 0.501 or op.ulp[t.compute])
       local wanted, r = bound and "`" .. bound .. "`" or ulp and string.format("%g", ulp), of_reductions[op.name .. " " .. dtype]

@@ -17,6 +17,8 @@ static const struct {
     {"max(x, @) * y", "x == max(x, @) ? sum(y, @) / sum(x == max(x, @) ? (f64)1 : (f64)0, @) : 0"},
     {"softmax(x, @)", "(x - x) * 0"},
     {"logsumexp(x, @)", "softmax(x, @)"},
+    {"layer_norm(x, 0.25, @)", NULL}, /* what they reduce of the derivative by their result is 1 */
+    {"log_softmax(x, @)", "x - x + 1 - softmax(x, @) * sum(y == y ? (f64)1 : (f64)0, @)"},
     {"softmax(x * y, @) * y", NULL},
     {"exp(x - max(x, @)) / sum(exp(x), @)", NULL},
     {"log(sum(exp(x), @)) * var(x, 1, @) - x * y", NULL},

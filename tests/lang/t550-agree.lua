@@ -272,6 +272,7 @@ for _, text in ipairs {
   "grad(sum(x), x)", "grad(softmax(x), x)", "grad(sum(x * y) * y, x)", "grad(exp(x - max(x)) / sum(exp(x)), x)", "grad(argmax(x) * x, x)",
   "grad(rms_norm(x, axis=-1) * y - max(x, axis=-1), x) * var(y, 1, axis=-1)", "grad(cross_entropy(x, i, axis=0), x)",
   "grad(vector_norm(y * x, 3, axis=0) + logsumexp(x, axis=0), y)", "grad(sum((f64)x * softmax(x)), x)", "grad(sum((f16)x), x)",
+  "grad(layer_norm(x, axis=-1), x)", "grad(log_softmax(x, axis=0), x)", "grad(softmax(x) + layer_norm(y), x)",
   "softmax(x - logsumexp(x, axis=0), axis=0)", "mean((f16)x) * (f16)x", "softmax((bf16)x)", "sum((f16)x, axis=0) + max((f16)x, axis=0)",
 } do add_reducing(text, true) end
 for _, text in ipairs {
@@ -285,7 +286,8 @@ for _, text in ipairs {
   "sum(x, axis=" .. ("1"):rep(30) .. ")", ("sum("):rep(5), ("sum("):rep(50), ("sum("):rep(200), ("sum("):rep(201), ("max(axis="):rep(7), "sum(axis",
   "grad(argmax(x), x)", "grad(max_backward(x, y, y), x)", "grad(max_with_indices.values(x), x)", "grad(sum(i), i)",
   "sum(1)", "sum(x, axis=0) = 1", "sum = x; sum(sum)(1)",
-  "cumulative_sum(x)", "y = cumulative_sum(x, axis=-1) / 2", "1 + cumulative_max(x, axis", "logcumsumexp()",
+  "1 + cumulative_max(x, axis", "logcumsumexp()", "cumulative_sum(x, keepdims=1)", "cumulative_sum(x, reverse=2)", "cummax.values(x, axis=0)",
+  "cumulative_sum(x, include_initial=1)", "cumulative_sum(x, y)", "cumulative_sum(x, axis=0, x)", "cumulative_sum(x, exclusive=-1)",
 } do add_reducing(text, false) end
 
 -- Texts that nest so deep that both readers take them, or deeper

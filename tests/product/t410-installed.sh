@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# t410-installed.sh: what is installed works by itself: every subcommand of build.lua, and quern-gen, completions and man pages, from an
-# installed prefix that was moved elsewhere, without the source tree. What it writes is what the source tree's generator writes. No run
-# path of what is built or installed has an entry that is empty or relative: libraries of the working directory would be loaded.
+# t410-installed.sh: what is installed works by itself: every subcommand of build.lua, and quern-gen, completions and man pages, from
+# an installed prefix that was moved elsewhere, without the source tree. What it writes is what the source tree's generator writes.
+# No run path of what is built or installed has an entry that is empty or relative: libraries of the working directory would be
+# loaded.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}

@@ -50,7 +50,8 @@ class Space(dict):
 
 
 is_(evaluate("a*k", Space(), {}).tolist(), [4.0, 8.0, 12.0], "any mapping")
-raises(ZeroDivisionError, lambda: evaluate("a*k", type("Bad", (), {"__getitem__": lambda self, name: 1 // 0})()), "which may raise")
+raises(ZeroDivisionError, lambda: evaluate("a*k", type("Bad", (), {"__getitem__": lambda self, name: 1 // 0})()),
+       "which may raise")
 is_(evaluate("param s; a*s", {"a": a, "s": 3}).tolist(), [3.0, 6.0, 9.0], "a parameter is a variable, too")
 is_(evaluate("p = a + 1; q = a > 2", {"a": a})[1].tolist(), [False, False, True], "several results")
 is_([evaluate("max + a", {"max": b, "a": a}).tolist()], [[11.0, 22.0, 33.0]], "a variable of an op's name")
@@ -74,7 +75,8 @@ is_(evaluate("x / y", {"x": 3, "y": 4}), 0.75, "  a float")
 for name, call, error in (("no text", lambda: evaluate(), TypeError), ("bytes", lambda: evaluate(b"a"), TypeError),
                           ("an argument twice", lambda: evaluate("a", None, local_dict={}), TypeError),
                           ("NumExpr's casting", lambda: evaluate("a", casting="no"), TypeError),
-                          ("syntax", lambda: evaluate("a +"), SyntaxError), ("an unknown function", lambda: evaluate("sinn(a)"), NameError)):
+                          ("syntax", lambda: evaluate("a +"), SyntaxError),
+                          ("an unknown function", lambda: evaluate("sinn(a)"), NameError)):
     raises(error, call, "refused: " + name)
 
 # The text is data: nothing of Python's can be reached by it.
@@ -177,13 +179,11 @@ with tempfile.TemporaryDirectory() as folder:
         write(SPEC.format("twice") + "\n-- changed\n")
         raises(ValueError, lambda: context.load_spec(path), "  of a file that was loaded: what to do", "new quern.Context()")
         results = []
-        loads = [threading.Thread(target=lambda: results.append(context.load_spec(write(SPEC.format("threads"))))) for k in range(1)]
-        loads += [threading.Thread(target=lambda: results.append(context.load_spec(path))) for k in range(3)]
-        loads[0].start()
-        loads[0].join()
-        for thread in loads[1:]:
+        write(SPEC.format("threads"))
+        loads = [threading.Thread(target=lambda: results.append(context.load_spec(path))) for k in range(4)]
+        for thread in loads:
             thread.start()
-        for thread in loads[1:]:
+        for thread in loads:
             thread.join()
         is_([op.__name__ for each in results for op in each], ["acme.threads"] * 4, "from several threads")
 done_testing()

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operands that are no tensors by themselves: lists and numbers alone, pandas', xarray's and pyarrow's objects: what comes back is of
-their kind, with their labels; what cannot be taken says what to write."""
+"""Operands that are no tensors by themselves: lists and numbers alone, pandas', xarray's and pyarrow's objects: what comes back
+is of their kind, with their labels; what cannot be taken says what to write."""
 
 import array
 import math
 
 import quern
-from tap import diag, done_testing, is_, ok, raises, skip
+from tap import diag, done_testing, is_, ok, raises, skip, skip_all
 
+if not hasattr(quern, "sum"):
+    skip_all("this build has some ops only")
 x = quern.asarray([1.0, 2.0, 3.0])
 ints = quern.asarray([1, 2, 3])
 bytes_ = array.array("B", [1, 2, 3])
@@ -28,7 +30,8 @@ is_(quern.add([], 1), [], "nothing")
 is_(quern.compile("y = p * q + 1")(2, 3), 7, "an expression of numbers")
 is_(quern.add(x, [1, 2, 3]).tolist(), [2.0, 4.0, 6.0], "beside a tensor, as the tensor")
 is_(str(quern.add(x, [0.1, 0.2, 0.3]).dtype), "float32", "  of its dtype: lists are weak, as numbers are")
-is_((str(quern.add(bytes_, [1, 2, 3]).dtype), str(quern.add(ints, [0.5] * 3).dtype)), ("uint8", "float64"), "  fractions beside integers make floats")
+is_((str(quern.add(bytes_, [1, 2, 3]).dtype), str(quern.add(ints, [0.5] * 3).dtype)), ("uint8", "float64"),
+    "  fractions beside integers make floats")
 ok(quern.add([1, 2, 3], x, out=x) is x and x.tolist() == [2.0, 4.0, 6.0], "out")
 is_(quern.add([1, 2], [3, 4], dtype="f32"), [4.0, 6.0], "dtype")
 is_(quern.add.explain([1, 2], 3).operands[0].dtype, "i64", "explain")
@@ -69,7 +72,8 @@ else:
     same(quern.less(s, 4), s < 4, "bools")
     same(quern.sqrt(d), np.sqrt(d), "a DataFrame")
     same(quern.sqrt(d.T), np.sqrt(d.T), "  in the other order")
-    same(quern.add(d, pd.Series([1.0, 2.0], index=["p", "q"])), d + pd.Series([1.0, 2.0], index=["p", "q"]), "a Series along columns")
+    same(quern.add(d, pd.Series([1.0, 2.0], index=["p", "q"])), d + pd.Series([1.0, 2.0], index=["p", "q"]),
+         "a Series along columns")
     same(quern.sum(d, axis=0), d.sum(axis=0), "a reduction along the index")
     same(quern.sum(d, axis=1), d.sum(axis=1), "  along the columns")
     is_((quern.sum(d), type(quern.sum(s))), (30.0, np.float64), "  of all")
@@ -106,7 +110,8 @@ except ImportError:
     skip(14, "there is no xarray here")
 else:
     diag("xarray " + xr.__version__)
-    t = xr.DataArray(np.arange(6.0).reshape(2, 3), dims=("time", "place"), coords={"time": [1, 2], "place": list("abc"), "run": 7}, name="t",
+    t = xr.DataArray(np.arange(6.0).reshape(2, 3), dims=("time", "place"),
+                     coords={"time": [1, 2], "place": list("abc"), "run": 7}, name="t",
                      attrs={"unit": "K"})
     k = xr.DataArray([1.0, 2.0, 3.0], dims="place", coords={"place": list("abc")})
     ok(quern.exp(t).identical(np.exp(t).assign_attrs(t.attrs)), "a DataArray: dims, coords, name, attrs")
@@ -122,7 +127,7 @@ else:
     ok(quern.exp(t, out=out) is out and out.equals(np.exp(t)), "out")
     raises(ValueError, lambda: quern.add(t, k.assign_coords(place=list("xyz"))), "other coordinates", "its 'place' differs")
     raises(ValueError, lambda: quern.add(t, k[:2]), "another length", "xarray.align")
-    raises(ValueError, lambda: quern.where(quern.less(t, k), t, np.ones(3)) if False else quern.fma(t, k, np.ones(3)), "an array without names", "dims")
+    raises(ValueError, lambda: quern.fma(t, k, np.ones(3)), "an array without names", "dims")
     raises(TypeError, lambda: quern.exp(t.to_dataset()), "a Dataset", "x.map(op)")
 
 # ---- pyarrow ----
@@ -146,7 +151,8 @@ else:
     is_(quern.sqrt(pa.chunked_array([[1.0], [4.0]])), pa.chunked_array([[1.0, 2.0]]), "chunks")
     is_(quern.sqrt(pa.array([], pa.float32())).type, pa.float32(), "nothing")
     for dtype in (pa.float16(), pa.float32(), pa.uint64()):
-        one = pa.array([1, 2, 3], pa.int32()).cast(dtype) if dtype != pa.float16() else pa.array(np.float16([1, 2, 3]) if np else [], dtype)
+        ones = [1, 2, 3] if dtype != pa.float16() else np.float16([1, 2, 3]) if np else []
+        one = pa.array(ones, dtype)
         is_(quern.add(one, one).type, dtype, "dtype {}".format(dtype))
     raises(ValueError, lambda: quern.sqrt(pa.array([1.0, None])), "nulls", "x.fill_null(value)")
     raises(TypeError, lambda: quern.sqrt(pa.array(["a"])), "texts", "x.cast('float64')")

@@ -261,6 +261,29 @@ static void exact_layer_norm_affine(const sample *s) {
   }
 }
 
+/* ---- Scans ---- */
+
+static void exact_cumulative_sum(const sample *s) {
+  mpfr_set_zero(total, 1);
+  for (int k = 0; k < s->n; k++) of_x(s, k), mpfr_add(total, total, term, MPFR_RNDN), mpfr_set(exact[k], total, MPFR_RNDN);
+}
+
+static void exact_cumulative_prod(const sample *s) {
+  mpfr_set_ui(total, 1, MPFR_RNDN);
+  for (int k = 0; k < s->n; k++) mpfr_mul_d(total, total, s->in[0][k], MPFR_RNDN), mpfr_set(exact[k], total, MPFR_RNDN);
+}
+
+static void exact_logcumsumexp(const sample *s) {
+  exact_exponentials(s); /* for `most` */
+  mpfr_set_zero(total, 1);
+  for (int k = 0; k < s->n; k++) {
+    of_exp(s, k);
+    mpfr_add(total, total, term, MPFR_RNDN);
+    mpfr_log(exact[k], total, MPFR_RNDN);
+    mpfr_add(exact[k], exact[k], most, MPFR_RNDN);
+  }
+}
+
 /* ---- The ops ----------------------------------------------------------------------------------------------------- */
 
 enum { SUMS = UNIFORM | NORMAL | SIGNS | WIDE | THIRD, MOMENTS = UNIFORM | NORMAL | SIGNS | THIRD | OFFSET,
@@ -301,6 +324,9 @@ static const struct subject {
     {"rms_norm_affine", exact_rms_norm_affine, 1, 1, 1, SUMS},
     {"layer_norm", exact_layer_norm, 1, 1, 1, MOMENTS},
     {"layer_norm_affine", exact_layer_norm_affine, 1, 1, 1, MOMENTS},
+    {"cumulative_sum", exact_cumulative_sum, 1, 1, 1, SUMS},
+    {"cumulative_prod", exact_cumulative_prod, 1, 1, 1, NEAR_ONE},
+    {"logcumsumexp", exact_logcumsumexp, 1, 1, 1, EXPONENTS},
 };
 
 static const struct subject *subject_of(const char *name) {
@@ -388,6 +414,17 @@ static double depth_of(int n) {
   return depth;
 }
 
+static int at_most(int x, int most) { return x < most ? x : most; }
+
+/* The same of a scan: within a segment of 16, of segments, of chunks of 256, of spans of 65536. */
+static double scan_depth(int n) { return at_most(n - 1, 15) + at_most((n - 1) / 16, 15) + at_most((n - 1) / 256, 255) + (n - 1) / 65536; }
+
+static int is_scan(const quern_op_info *info) {
+  for (int k = 0; k < info->n_params; k++)
+    if (strcmp(info->params[k].name, "exclusive") == 0) return 1;
+  return 0;
+}
+
 /* What is measured with: the op, and that of its bound. */
 typedef struct measuring {
   const reduction_row *row;
@@ -424,7 +461,7 @@ static double measure_one(const measuring *m, int n, int kind, int seed, long lo
   static double bounds[2][MOST_ELEMENTS];
   const int is_element = m->subject->is_element, n_results = is_element ? n : 1;
   const quern_op_info *info = quern_op_describe(m->op);
-  quern_scalar params[MOST_PARAMS], of_bound[] = {{QUERN_F64, {.f = {m->row->u}}}, {QUERN_F64, {.f = {depth_of(n)}}}, {QUERN_F64, {.f = {n}}},
+  quern_scalar params[MOST_PARAMS], of_bound[] = {{QUERN_F64, {.f = {m->row->u}}}, {QUERN_F64, {.f = {is_scan(info) ? scan_depth(n) : depth_of(n)}}}, {QUERN_F64, {.f = {n}}},
                                                   {QUERN_F64, {.f = {0}}}, {QUERN_F64, {.f = {0}}}, {QUERN_F64, {.f = {0}}}};
   double worst = -1;
   int n_arrays = 0;

@@ -12,7 +12,7 @@ local number = require "gen.base.number"
 
 local model = main.builtin_model(root)
 for _, op in ipairs(model.ops) do
-  for _, dtype in ipairs(kinds.of(op).has_stages and not op.backward_of and op.dtypes or {}) do
+  for _, dtype in ipairs((kinds.of(op).has_stages and not op.backward_of or op.bound) and op.dtypes or {}) do
     local t = model.types.by_name[dtype]
     local text, u = bounds.text(model.types, op, dtype)
     if t.built and text then print(op.name, dtype, "bound", number.hex(u), text)

@@ -161,8 +161,8 @@ static int set_axes(call *call) {
 static int refuse_numbers(call *call) {
   for (int32_t k = call->info->n_in; k < n_operands(call); k++)
     if (!is_made(call, k))
-      return operand_fail(call->operands, PyExc_TypeError, "all inputs are numbers, which have no dtype of their own; give one of them as "
-                          "a tensor, quern.asarray(x, dtype=...)");
+      return operand_fail(call->operands, PyExc_TypeError, "all inputs are numbers, which have no dtype of their own; give one of "
+                          "them as a tensor, quern.asarray(x, dtype=...)");
   call->given->is_foreign = 1;
   return -1;
 }
@@ -404,7 +404,8 @@ static int run(call *call) {
   const quern_op_info *info = call->info;
   quern_status status;
   for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
-  const int is_known = memo_knows(&call->op->memo, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in, &call->how);
+  const int is_known =
+      memo_knows(&call->op->memo, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in, &call->how);
   const int small = is_known || is_small(call); /* only small calls are remembered */
   quern_plan *plan = small && is_writable(call)
                          ? memo_begin(&call->op->memo, call->op->op, info->n_in, call->tensors, info->n_out,
@@ -488,8 +489,8 @@ static PyObject *operand_facts(const quern_op_info *info, int32_t k, const DLTen
     PyObject *extent = PyLong_FromLongLong(tensor->shape[d]);
     if (!extent || PyTuple_SetItem(shape, d, extent)) Py_CLEAR(shape);
   }
-  return shape ? Py_BuildValue("sOsN", info->args[k].name, k < info->n_in ? Py_False : Py_True, dtype_text(tensor->dtype, dtype), shape)
-               : NULL;
+  if (!shape) return NULL;
+  return Py_BuildValue("sOsN", info->args[k].name, k < info->n_in ? Py_False : Py_True, dtype_text(tensor->dtype, dtype), shape);
 }
 
 /* A quern.Explanation. */

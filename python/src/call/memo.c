@@ -117,9 +117,10 @@ void memo_note(memo_words *last, int32_t n_in, DLTensor *const *in, int32_t n_ou
 
 int32_t memo_call(const memo_words *last, const memo *memo, int32_t n, DLTensor *tensors, int64_t *room, quern_scalar *params) {
   const int64_t *words = last->n ? last->words + 1 : memo->words, *end = last->n ? last->words + last->n : words + memo->n_words;
-  const DLDevice device = last->n ? (DLDevice){(DLDeviceType)(last->words[0] >> 32), (int32_t)last->words[0]} : (DLDevice){kDLCPU, 0};
+  DLDevice device = {kDLCPU, 0};
   int32_t n_params = 0;
   if (words == end) return -1;
+  if (last->n) device = (DLDevice){(DLDeviceType)(last->words[0] >> 32), (int32_t)last->words[0]};
   for (int32_t k = 0; k < n; k++) {
     const int32_t ndim = (int32_t)(*words >> 32);
     const DLDataType type = {(uint8_t)*words, (uint8_t)(*words >> 8), (uint16_t)(*words >> 16)};

@@ -34,8 +34,8 @@ int32_t memo_call(const memo_words *last, const memo *memo, int32_t n, DLTensor 
 /* Whether the last call that memo_begin has seen had these operands and the parameters of `how`. */
 int memo_knows(const memo *memo, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *how);
 
-/* Borrows the plan for such a call, until memo_end; it is run without parameters. NULL: there is none, call the op. is_known: what
- * memo_knows has said. */
+/* Borrows the plan for such a call, until memo_end; it is run without parameters. NULL: there is none, call the op. is_known:
+ * what memo_knows has said. */
 quern_plan *memo_begin(memo *memo, quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
                        const quern_call *how, int is_known);
 static inline void memo_end(memo *memo) { memo->is_running = 0; }

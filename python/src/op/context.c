@@ -86,7 +86,9 @@ static int take_path(PyObject *value, PyObject **bytes) {
 static const char *text_of(PyObject *bytes) { return bytes ? PyBytes_AsString(bytes) : NULL; }
 
 /* A path as a str: a new reference. */
-static PyObject *path_object(PyObject *bytes) { return bytes ? PyUnicode_DecodeFSDefault(PyBytes_AsString(bytes)) : new_ref(Py_None); }
+static PyObject *path_object(PyObject *bytes) {
+  return bytes ? PyUnicode_DecodeFSDefault(PyBytes_AsString(bytes)) : new_ref(Py_None);
+}
 
 static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
   static char *names[] = {"jit", "threads", "cache_dir", "cc", NULL};
@@ -101,7 +103,9 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     options.cache_dir = text_of(cache_dir_bytes);
     options.cc = text_of(cc_bytes);
     quern_status status = quern_ctx_create(&options, &ctx);
-    self = status ? raise_status(status) : (PyObject *)make_context(ctx, 0, Py_BuildValue("OONN", jit, threads, path_object(cache_dir_bytes), path_object(cc_bytes)));
+    PyObject *given = Py_BuildValue("OONN", jit, threads, path_object(cache_dir_bytes), path_object(cc_bytes));
+    if (status) Py_XDECREF(given);
+    self = status ? raise_status(status) : (PyObject *)make_context(ctx, 0, given);
   }
   Py_XDECREF(cache_dir_bytes);
   Py_XDECREF(cc_bytes);
@@ -148,8 +152,8 @@ static int is_of_reduced(const context_object *self, const char *name) {
   return is_reduced;
 }
 
-/* What quern._pickles and quern._show know of an op: (its kind "op" or "expression", its name or text, the context's options, the path
- * of its spec or None, the paths of all specs of the context). */
+/* What quern._pickles and quern._show know of an op: (its kind "op" or "expression", its name or text, the context's options, the
+ * path of its spec or None, the paths of all specs of the context). */
 static PyObject *origin_of(const context_object *self, const char *kind, PyObject *text) {
   PyObject *spec = PyDict_GetItemWithError(self->spec_of, text), *paths = PyDict_Values(self->spec_of);
   PyObject *set = paths ? PySet_New(paths) : NULL, *sorted = set ? context_sorted(set) : NULL;
@@ -272,9 +276,9 @@ static PyMethodDef context_methods[] = {
      "evaluate($self, expression, /, local_dict=None, global_dict=None, out=None, *, dtype=None, stream=None)\n--\n\n"
      "The result of an expression such as \"a*b + c\" over the caller's variables of these names: locals, then globals, or the\n"
      "dicts (any mappings) given instead; local_dict={...}, global_dict={} is all that the text can see. `param` names are\n"
-     "looked up, too. The text is compiled once, as by compile, and kept. It is of Quern's expression language, which has no\n"
-     "attributes, indices, strings or calls of Python: whatever it says, it computes with tensors and does nothing else. (NumExpr\n"
-     "runs its text by Python's eval.)"},
+     "looked up, too. The text is compiled once, as by compile, and kept. It is of Quern's expression language, which has\n"
+     "no attributes, indices, strings or calls of Python: whatever it says, it computes with tensors and does nothing else.\n"
+     "(NumExpr runs its text by Python's eval.)"},
     {"load_spec", context_load_spec, METH_O,
      "load_spec($self, path, /)\n--\n\nAdds the ops of a spec file, all or none, and returns them as a tuple, sorted by\n"
      "name; their derivatives, NAME_backward, by op(). A text that was loaded before gives the same ops again."},
@@ -294,7 +298,8 @@ static PyType_Slot context_slots[] = {
      "A set of ops, with threads and a cache of compiled kernels of its own. jit: when expressions are compiled, 'off', 'sync'\n"
      "(before the first run) or 'async' (meanwhile; the default). threads: the most that one call uses. cache_dir: the folder\n"
      "of the disk cache, '' for none. cc: a C compiler to be used instead of Clang in process.\n\n"
-     "quern.compile, quern.evaluate, quern.load_spec, quern.call, quern.op, quern.ops and quern.describe are those of the default context."},
+     "quern.compile, quern.evaluate, quern.load_spec, quern.call, quern.op, quern.ops and quern.describe are those of the default\n"
+     "context."},
     {Py_tp_new, (void *)context_new},
     {Py_tp_dealloc, (void *)context_delete},
     {Py_tp_methods, context_methods},

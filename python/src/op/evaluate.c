@@ -36,7 +36,7 @@ static int bind(PyObject *const *args, Py_ssize_t n, PyObject *names, PyObject *
   const Py_ssize_t n_named = names ? PyTuple_Size(names) : 0;
   for (int k = 0; k < N_OPTIONS; k++) options[k] = NULL;
   if (n < 1 || n > 4) {
-    PyErr_Format(PyExc_TypeError, "evaluate: %zd arguments by position, expected an expression, local_dict, global_dict and out", n);
+    PyErr_Format(PyExc_TypeError, "evaluate: %zd arguments by position, expected an expression, local_dict, global_dict, out", n);
     return -1;
   }
   for (Py_ssize_t k = 1; k < n; k++) options[k - 1] = args[k] == Py_None ? NULL : args[k];
@@ -99,15 +99,15 @@ static Py_ssize_t take_values(const op_object *op, PyObject *locals, PyObject *g
     if (!found)
       PyErr_Format(PyExc_NameError, "evaluate: there is no variable %U in %s", name,
                    is_given ? "local_dict or global_dict"
-                            : "the caller's locals or globals; those of an enclosing function are not seen: give local_dict={...}");
+                            : "the caller's locals or globals (an enclosing function's are not seen); give local_dict={...}");
     while (k > 0) Py_DECREF(values[--k]);
     return -1;
   }
   return n;
 }
 
-/* Up to Python 3.12 a function's frame keeps the dict of its locals, and with it all values, until it ends. It is emptied if nobody
- * else has it: namespaces of modules and classes, and what locals() has given, have other owners. Releases the reference. */
+/* Up to Python 3.12 a function's frame keeps the dict of its locals, and with it all values, until it ends. It is emptied if
+ * nobody else has it: namespaces of modules and classes, and what locals() has given, have other owners. Releases the reference. */
 static void end_locals(PyObject *locals, PyObject *globals) {
   if (locals != globals && PyDict_CheckExact(locals) && Py_REFCNT(locals) == 2) PyDict_Clear(locals);
   Py_DECREF(locals);
@@ -144,7 +144,7 @@ static PyObject *evaluate_op(op_object *op, PyObject *const *options) {
   PyObject *locals = options[LOCALS] ? options[LOCALS] : PyEval_GetLocals();
   PyObject *globals = options[GLOBALS] ? options[GLOBALS] : PyEval_GetGlobals();
   if (!locals || !globals) {
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "evaluate: it is called from no Python code; give local_dict={...}");
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "evaluate: called from no Python code; give local_dict={...}");
     return NULL;
   }
   Py_INCREF(locals);

@@ -16,7 +16,8 @@ static PyTypeObject *op_type; /* for the life of the process */
 int op_check(PyObject *object) { return Py_TYPE(object) == op_type; }
 
 /* After an exception of the binding: what is traced may stand for a parameter. */
-static __attribute__((noinline)) PyObject *op_call_traced(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+static __attribute__((noinline)) PyObject *op_call_traced(PyObject *self, PyObject *const *args, Py_ssize_t n,
+                                                          PyObject *keywords) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
   if (foreign_is_traced(args, n + (keywords ? PyTuple_Size(keywords) : 0))) {

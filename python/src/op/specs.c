@@ -84,7 +84,8 @@ static PyObject *ops_of(context_object *self, PyObject *names) {
 
 /* The ops of the names that the spec has added to `before`; they are noted as the spec's. Releases `before`. */
 static PyObject *note_ops(context_object *self, PyObject *before, PyObject *path) {
-  PyObject *names = context_names(self), *added = names ? PyNumber_Subtract(names, before) : NULL, *sorted = context_sorted(added);
+  PyObject *names = context_names(self), *added = names ? PyNumber_Subtract(names, before) : NULL;
+  PyObject *sorted = context_sorted(added);
   int failed = !sorted;
   for (Py_ssize_t k = 0; !failed && k < PyTuple_Size(sorted); k++)
     failed = PyDict_SetItem(self->spec_of, PyTuple_GetItem(sorted, k), path);
@@ -106,8 +107,8 @@ static void name_change(context_object *self, PyObject *path) {
     const char *said = quern_last_error();
     const int n = (int)strcspn(said, "\n"); /* behind it are the line and a caret */
     if (PyUnicode_Compare(PyTuple_GetItem(known, 0), path) != 0) continue;
-    snprintf(sentence, sizeof sentence, "%.*s; the file has changed since it was loaded, and ops do not change: load it into a new "
-             "quern.Context()%s", n, said, said + n);
+    snprintf(sentence, sizeof sentence, "%.*s; the file has changed since it was loaded, and ops do not change: load it into a "
+             "new quern.Context()%s", n, said, said + n);
     quern_set_last_error(sentence);
     return;
   }

@@ -186,7 +186,8 @@ static int ask_for_bits(operand *operand, const operand_type *type) {
 }
 
 /* Kinds that foreign code may be asked about: the place in the cache may change meanwhile. */
-static __attribute__((noinline)) int take_slowly(PyObject *object, const quern_op_info *info, int32_t index, void *stream, operand *operand) {
+static __attribute__((noinline)) int take_slowly(PyObject *object, const quern_op_info *info, int32_t index, void *stream,
+                                                 operand *operand) {
   const operand_type *place = place_of(Py_TYPE(object));
   const operand_type type = place->type == Py_TYPE(object) ? *place : learn(object);
   operand->kind = type.kind;
@@ -212,7 +213,8 @@ static __attribute__((noinline)) int take_slowly(PyObject *object, const quern_o
 
 int operand_take(PyObject *object, const quern_op_info *info, int32_t index, void *stream, operand *operand) {
   const operand_type *place = place_of(Py_TYPE(object));
-  const int is_quick = place->kind == OPERAND_NUMPY || place->kind == OPERAND_ARRAY || (place->kind == OPERAND_NUMBER && index < info->n_in);
+  const int is_input_number = place->kind == OPERAND_NUMBER && index < info->n_in;
+  const int is_quick = place->kind == OPERAND_NUMPY || place->kind == OPERAND_ARRAY || is_input_number;
   if (place->type != Py_TYPE(object) || !is_quick)
     return take_slowly(object, info, index, stream, operand);
   operand->kind = place->kind;

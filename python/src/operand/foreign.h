@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * foreign.h: operands that are no tensors by themselves, and how a call with them goes on: the module quern._foreign converts them,
- * calls the op once more, and gives the results back as their kind. They are pandas', xarray's and pyarrow's objects, lists,
+ * foreign.h: operands that are no tensors by themselves, and how a call with them goes on: the module quern._foreign converts
+ * them, calls the op once more, and gives the results back as their kind. They are pandas', xarray's and pyarrow's objects, lists,
  * numbers alone, and what @quern.fuse traces. */
 #ifndef QUERN_PYTHON_FOREIGN_H
 #define QUERN_PYTHON_FOREIGN_H

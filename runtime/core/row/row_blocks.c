@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "core/row/row_scans.h"
+
 /* Whether the new top node of a stage's only reduction decides the result; then it becomes the only node. there: its accumulators. */
 static int is_decided(const qn_row_stage *stage, node_stack *stack, int64_t there) {
   const qn_reducer *by = stack->by;
@@ -26,6 +28,8 @@ static int run_segment(row_frame *frame, int32_t at, int32_t first_reduction, no
     char *const before = frame->top;
     qn_stage_part part = {.offset = offset, .first = range.begin + b * job->block, .count = job->block, .place = place};
     if (part.first + part.count > range.end) part.count = range.end - part.first;
+    if (stage->is_reverse) part.first = range.end - part.first - part.count;
+    qn_row_scans(frame, stage, &part, b * job->block);
     if (stage->variant && !job->fused[at]) qn_row_compute(frame, at, &part);
     for (int32_t r = 0; r < stage->n_reduces; r++) {
       node_stack *stack = &stacks[r];
@@ -108,6 +112,7 @@ void qn_row_blocks(row_frame *frame, int32_t at, int32_t first_reduction, qn_row
                              .width = QN_ROW_LANES * frame->rows, .size = qn_dtype_infos[by->dtype].size};
     stacks[r].nodes = qn_row_take(frame, job->n_levels * stacks[r].bytes);
   }
+  qn_row_scans_begin(frame, stage);
   const int64_t batch = may_batch(job, at, first_reduction) ? BATCH : 1;
   for (int64_t segment = 0, count; segment < n_segments; segment += count) {
     const int64_t place = last >= 0 ? (range.begin * inner + segment) * job->row : 0;

@@ -7,6 +7,7 @@
 #include "core/cpu/cpu_backend.h"
 #include "core/row/row_call.h"
 #include "core/row/row_engine.h"
+#include "core/row/scan_op.h"
 
 static const qn_row_program *program_of(const qn_decision *decision, const qn_params *params) {
   const qn_row_program *program = decision->of_kind;
@@ -66,6 +67,7 @@ static const char *const path_words[] = {"rows as a whole", "rows in blocks", "c
 
 /* Whether a stage runs: of the last two one is in place of the other. */
 static int is_run(const qn_row_program *program, const qn_row_job *job, int32_t i) {
+  if (program->stages[i].scan) return 0;
   if (!program->kept || i + 2 < program->n_stages) return 1;
   return program->stages[i].is_again ? !job->is_kept : job->is_kept != 0;
 }
@@ -75,6 +77,17 @@ static void explain_pass(const qn_row_program *program, const qn_row_job *job, i
   static const char *const kept[] = {"computed again", "in the output", "in a block"};
   const qn_row_stage *stage = &program->stages[i];
   qn_strbuf_add(buf, "over: %s\n", stage->is_row ? "values of rows" : "elements");
+  for (int32_t s = 0; stage->feeders >> s; s++) {
+    const qn_row_stage *before = &program->stages[s];
+    if (!(stage->feeders >> s & 1)) continue;
+    if (before->steps) before->steps->explain(before->steps, buf);
+    qn_strbuf_add(buf, "scans: %s %s%s%s\n", before->scan->name, qn_dtype_infos[before->scan->scan->dtype].name,
+                  before->scan->is_exclusive ? ", exclusive" : "", stage->is_reverse ? ", from the end" : "");
+    if (before->scan->scan->by)
+      before->scan->scan->by->steps->explain(before->scan->scan->by->steps, buf);
+    else
+      qn_strbuf_add(buf, "variant: %s\n", before->scan->scan->rows->name);
+  }
   if (stage->steps)
     stage->steps->explain(stage->steps, buf);
   else if (stage->variant)

@@ -9,6 +9,7 @@
 #include "core/row/row_blocks.h"
 #include "core/row/row_columns.h"
 #include "core/row/row_load.h"
+#include "core/row/row_scans.h"
 #include "core/row/row_split.h"
 
 /* ---- Tiles of whole rows ---- */
@@ -20,11 +21,14 @@ static void run_whole(row_frame *frame) {
   int32_t reduction = 0;
   for (int32_t s = 0; s < job->program->n_stages; s++) {
     const qn_row_stage *stage = &job->program->stages[s];
-    if (qn_row_is_skipped(job, s)) continue;
+    if (qn_row_is_skipped(job, s) || stage->scan) continue;
     if (stage->is_row) {
       qn_row_compute_values(frame, s);
       continue;
     }
+    if (job->program->n_scans) frame->top = before;
+    qn_row_scans_begin(frame, stage);
+    qn_row_scans(frame, stage, &part, 0);
     if (job->fused[s]) {
       qn_row_fused(frame, s, &part, 2, frame->row_value[stage->reduces[0].to]);
       reduction++;
@@ -50,7 +54,7 @@ static void run_stages(row_frame *frame) {
   int32_t reduction = 0;
   for (int32_t s = 0; s < job->program->n_stages; s++) {
     const qn_row_stage *stage = &job->program->stages[s];
-    if (qn_row_is_skipped(job, s)) continue;
+    if (qn_row_is_skipped(job, s) || stage->scan) continue;
     if (stage->is_row)
       qn_row_compute_values(frame, s);
     else if (job->path == QN_ROW_COLUMNS)

@@ -4,6 +4,7 @@
 #include "core/row/row_job.h"
 
 #include "core/base/status.h"
+#include "core/row/scan_op.h"
 
 /* Elements of a tile or block that fit L1 with what is computed from them, half of that where elements are written; of a tile that takes
  * no scratch. */
@@ -71,19 +72,35 @@ static int runs(const qn_row_program *program, const qn_row_job *job, int32_t i)
   return program->stages[i].is_again ? !job->is_kept : job->is_kept;
 }
 
+/* Scratch bytes for each element of what runs before a stage: its scans with all that they read. */
+static int32_t bytes_of_feeders(const qn_row_program *program, const qn_row_job *job, const qn_row_stage *of) {
+  int32_t bytes = 0;
+  for (int32_t s = 0; s < program->n_stages; s++) {
+    const qn_row_stage *stage = &program->stages[s];
+    if (!(of->feeders >> s & 1)) continue;
+    bytes += qn_dtype_infos[stage->scan->scan->dtype].size;
+    if (!stage->variant) bytes += qn_row_bytes(job, stage->scan->from, stage->scan->scan->dtype);
+    if (stage->steps && !job->kernel[s]) bytes += stage->steps->temp_bytes;
+    for (int32_t i = 0; i < stage->n_in; i++)
+      if (stage->values[i] < QN_ROW_OUTPUT) bytes += qn_row_bytes(job, stage->values[i], kernel_dtype_of(stage, i));
+  }
+  return bytes;
+}
+
 /* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries; of all stages together, or, if is_each, of the
- * largest one. With portions, blocks of what is not reduced have the elements of a portion only; the rest counts in full. */
+ * largest one; of a program with scans always that, as a stage's blocks are gone before the next. With portions, blocks of what is not reduced have the elements of a portion only; the rest counts in full. */
 static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job, int is_each) {
   int32_t bytes = 0, most = 0, reduction = 0;
   const int32_t portions = job->portion ? (int32_t)(QN_ROW_CHUNK / job->portion) : 1;
   for (int32_t s = 0; s < program->n_stages; s++) {
     const qn_row_stage *stage = &program->stages[s];
-    if (stage->is_row || !runs(program, job, s)) continue;
+    if (stage->is_row || stage->scan || !runs(program, job, s)) continue;
     if (job->fused[s]) {
       reduction += stage->n_reduces;
       continue;
     }
-    if (is_each) bytes = 0;
+    if (is_each || program->n_scans) bytes = 0;
+    if (stage->feeders) bytes += bytes_of_feeders(program, job, stage);
     int32_t reduced = 0;
     if (stage->steps && !job->kernel[s]) bytes += stage->steps->temp_bytes;
     for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
@@ -138,6 +155,11 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
     const qn_row_stage *stage = &program->stages[i];
     job->kernel[i] = stage->steps ? stage->steps->kernel(stage->steps) : stage->variant ? qn_job_kernel(stage->variant, NULL) : NULL;
     job->fused[i] = (uint8_t)is_fused(job, i);
+    if (stage->scan) {
+      const struct qn_reducer *by = stage->scan->scan->by;
+      if (by) by->steps->kernel(by->steps); /* requests it */
+      job->scan[i] = qn_job_kernel(stage->scan->scan->rows, NULL);
+    }
     for (int32_t r = 0; r < stage->n_reduces; r++, at++) {
       const qn_row_steps *steps = stage->reduces[r].by->steps;
       qn_assert(at < QN_ROW_MAX_REDUCES);
@@ -165,7 +187,7 @@ static int32_t bytes_a_row(const qn_row_program *program, const qn_row_job *job)
   int32_t bytes = 0;
   for (int32_t i = 0; i < program->n_stages; i++)
     if (program->stages[i].steps && program->stages[i].is_row) bytes += program->stages[i].steps->temp_bytes;
-  return bytes + 8 * program->n_rows + 16 * job->n_out;
+  return bytes + 8 * program->n_rows + 16 * job->n_out + program->n_scans * 32;
 }
 
 /* The most bytes that the nodes of a stage's reductions have, one node of each. */
@@ -314,6 +336,7 @@ static int plan_beside(const qn_row_program *program, qn_row_job *job) {
   for (job->rows = MOST_BESIDE; job->rows >= BESIDE; job->rows /= 2) {
     job->portion = 0;
     if (bytes_of_blocks(program, job, job->rows) <= room) break;
+    if (program->n_scans) continue; /* what is scanned is a block as a whole */
     for (job->portion = QN_ROW_CHUNK / 2; job->portion > QN_ROW_CHUNK / 8; job->portion /= 2)
       if (bytes_of_blocks(program, job, job->rows) <= room) break;
     if (bytes_of_blocks(program, job, job->rows) <= room) break;
@@ -375,14 +398,15 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     if (job->rows > most) job->rows = most;
     if (job->rows > MAX_ROWS) job->rows = MAX_ROWS;
     if (job->rows > n_rows / job->most_slices) job->rows = n_rows / job->most_slices > 1 ? n_rows / job->most_slices : 1;
-    if (bytes == 0 && job->rows == 1) {
+    if (bytes == 0 && job->rows == 1 && !program->n_scans) {
       job->has_parts = 1;
       job->block = job->row;
       job->n_levels = 2;
     }
   } else {
     job->path = QN_ROW_BLOCKS;
-    job->rows = job->has_parts = 1;
+    job->rows = 1;
+    job->has_parts = !program->n_scans;
     job->is_kept = may_keep(program, job) ? 1 : 0;
     bytes = bytes_an_element(program, job, 1);
     job->n_levels = 2;
@@ -391,7 +415,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     for (int32_t levels = job->n_levels;;) {
       const int64_t nodes = (int64_t)bytes_of_nodes(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1);
       int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program) - SLACK) / bytes / QN_ROW_CHUNK : INT64_MAX;
-      if (chunks < 1 && job->portion != QN_ROW_CHUNK / 8) {
+      if (chunks < 1 && !program->n_scans && job->portion != QN_ROW_CHUNK / 8) {
         job->portion = job->portion ? job->portion / 2 : QN_ROW_CHUNK / 2;
         bytes = bytes_an_element(program, job, 1);
         continue;

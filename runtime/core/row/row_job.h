@@ -40,6 +40,7 @@ typedef struct qn_row_job {
   qn_kernel *inner[QN_ROW_MAX_REDUCES], *both[QN_ROW_MAX_REDUCES]; /* in the order of the stages' reductions */
   qn_kernel *narrow[QN_ROW_MAX_REDUCES]; /* reads the tensor's elements in place of converted ones; NULL: there is none */
   qn_kernel *columns; /* of the first */
+  qn_kernel *scan[QN_ROW_MAX_STAGES]; /* of stages that scan */
 } qn_row_job;
 
 /* Whether operand k lies as a block of `dtype`: then no block is needed. */

@@ -71,6 +71,18 @@ typedef struct qn_row_reduce {
 
 static inline uint8_t qn_row_from(const qn_row_reduce *reduce, int32_t part) { return part ? reduce->others[part - 1] : reduce->from; }
 
+struct qn_scan;
+
+/* A scan of the elements that a stage computes, along the one axis. */
+typedef struct qn_row_scan {
+  const struct qn_scan *scan;
+  const char *name;
+  uint8_t from; /* a value of elements */
+  uint8_t to;   /* a temporary; may be `from` */
+  uint8_t is_exclusive;
+  uint64_t initial; /* the bits of the result of no elements */
+} qn_row_scan;
+
 typedef struct qn_row_stage {
   const qn_variant *variant; /* NULL: no kernel. Of elements of rank 2, row values broadcast; of row values of rank 1 */
   const uint8_t *values;     /* [n_in + n_out]: the kernel's operands. Without a kernel, of row values: one is stored as the other */
@@ -81,6 +93,10 @@ typedef struct qn_row_stage {
   uint8_t fuses;    /* where the kernel's n[2] is 1, it gives the node of each row's elements in place of these, where it is 2 the result */
   /* Of an interpreted expression: what runs in place of the variant's kernel, whose dtypes hold. Else NULL. */
   const struct qn_row_steps *steps;
+  /* Not NULL: the stage is no pass of its own; it runs on each block before the stages that read `to`. */
+  const qn_row_scan *scan;
+  uint16_t feeders;   /* bit k: stage k, which scans, runs before it on each block, in order */
+  uint8_t is_reverse; /* these scans begin at the end, and so do the blocks; then the stage reduces nothing */
 } qn_row_stage;
 
 /* The steps of an interpreted stage. Made above the core; a generated tree has none. */
@@ -111,6 +127,7 @@ typedef struct qn_row_program {
   const struct qn_row_program *special;
   uint64_t special_of;
   uint8_t kept; /* the temporary that the last stage but one, `is_again` after it, may read in the output's place; 0: there is none */
+  uint8_t n_scans;
 } qn_row_program;
 
 /* The row of an op beside its qn_builtin. By the dtype that its inputs promote to. */

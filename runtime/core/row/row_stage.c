@@ -32,8 +32,7 @@ static value_place load_index(row_frame *frame, const qn_stage_part *part, int64
   return (value_place){block, 0};
 }
 
-/* An input as elements of a dtype. */
-static value_place load(row_frame *frame, int32_t k, uint8_t dtype, const qn_stage_part *part) {
+value_place qn_row_load_value(row_frame *frame, int32_t k, uint8_t dtype, const qn_stage_part *part) {
   const qn_row_job *job = frame->job;
   if (k == QN_ROW_INDEX) return load_index(frame, part, part->count);
   const qn_row_part rows = part_of(frame, k, part);
@@ -95,7 +94,7 @@ static void compute_portion(row_frame *frame, int32_t at, const qn_stage_part *p
     const uint8_t value = stage->values[i], size = qn_dtype_infos[dtypes[i]].size;
     int64_t inner = size;
     if (value < QN_ROW_OUTPUT) {
-      place[i] = load(frame, value, dtypes[i], part);
+      place[i] = qn_row_load_value(frame, value, dtypes[i], part);
     } else if (value < QN_ROW_VALUE) {
       place[i] = is_written_last(job, at, i - stage->n_in)
                      ? output_place(frame, job->n_in + value - QN_ROW_OUTPUT, dtypes[i], part)
@@ -182,7 +181,7 @@ void qn_row_reduced_places(row_frame *frame, int32_t reduction, const qn_row_red
     if (value == QN_ROW_INDEX && reduce->by->finds && part->count >= QN_ROW_FOUND)
       from[p] = load_index(frame, part, 1);
     else
-      from[p] = value >= QN_ROW_TEMP ? frame->temp[value - QN_ROW_TEMP] : load(frame, value, qn_reducer_dtype(reduce->by, p), part);
+      from[p] = value >= QN_ROW_TEMP ? frame->temp[value - QN_ROW_TEMP] : qn_row_load_value(frame, value, qn_reducer_dtype(reduce->by, p), part);
   }
 }
 

@@ -16,6 +16,9 @@ typedef struct qn_stage_part {
 /* Whether stage i does not run: it computes again what is kept, or keeps what is computed again. */
 int qn_row_is_skipped(const qn_row_job *job, int32_t i);
 
+/* An input as elements of a dtype. */
+value_place qn_row_load_value(row_frame *frame, int32_t k, uint8_t dtype, const qn_stage_part *part);
+
 /* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
 void qn_row_compute(row_frame *frame, int32_t at, const qn_stage_part *part);
 
