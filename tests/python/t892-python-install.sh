@@ -212,7 +212,8 @@ print(quern.__version__)
 PY
 for minor in 9 10 11 12 13 14 15; do
   for other in "$(command -v python3.$minor)" "${PYENV_ROOT:-$pyenv}/versions/3.$minor".*[0-9]/bin/python; do
-    [ "$("$other" -c 'import sys; print(sys.version_info[1])' 2>/dev/null)" = $minor ] || continue
+    "$other" -c 'import sys, sysconfig
+sys.exit(sys.version_info[1] != int(sys.argv[1]) or bool(sysconfig.get_config_var("Py_GIL_DISABLED")))' $minor 2>/dev/null || continue
     PYTHONPATH=$work/unpacked "$other" -B program.py >said 2>&1 && [ "$(cat said)" = "$version" ]
     ok $? "the wheel in Python 3.$minor"
     break
@@ -271,7 +272,7 @@ try '  unpacked' tar -xzf "$sdist.tar.gz"
 comm -23 wanted packed >said; [ ! -s said ]; ok $? "  has all that it is built from: $(wc -l <packed) files"
 if [ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ]; then
   # Few ops, so that it ends soon; README's Python needs them.
-  try '  is built and installed' install "$new" -m pip install --no-build-isolation "$sdist.tar.gz" \
+  try '  is built and installed' install env -u PKG_CONFIG_LIBDIR "$new" -m pip install --no-build-isolation "$sdist.tar.gz" \
     --config-settings cmake.define.QUERN_OPS=add,multiply,gelu,relu,sum,softmax,full,copy,astype
   works; ok $? '  works'
   PYTHONPATH=$("$base" -c 'import numpy; print(numpy.__path__[0].rsplit("/", 1)[0])') "$new" readme.py >said 2>&1
