@@ -143,7 +143,7 @@ local FUNCTION = "an expression is a formula of its operands, without functions 
 local INDEX = "operands are whole tensors: give a view"
 local NONE = "there is no such value: leave it out"
 for sentence, names in pairs {
-  [CHOICE] = "if else elif", [LOOP] = "for while", [TRUTH] = "True False true false", [FUNCTION] = "lambda def import", [NONE] = "None",
+  [CHOICE] = "if else elif", [LOOP] = "for while", [TRUTH] = "True False true false", [FUNCTION] = "def import", [NONE] = "None",
 } do
   for name in names:gmatch "%S+" do M.words[name] = { sentence, is_refused = true } end
 end
@@ -152,7 +152,7 @@ for name, sentence in pairs {
   short = "the dtype is i16", unsigned = "the dtypes are u8 to u64", ["const"] = "a local is declared with its dtype, or auto",
   var = "a local is declared with its dtype, or auto", let = "a local is declared with its dtype, or auto",
   ["and"] = "write &&", ["or"] = "write ||", ["not"] = "write !", -- of bodies: in a host's expression they are signs
-  ["then"] = CHOICE, switch = CHOICE, ["do"] = LOOP, ["function"] = FUNCTION, null = NONE, NULL = NONE, nullptr = NONE,
+  ["then"] = CHOICE, switch = CHOICE, ["do"] = LOOP, ["function"] = FUNCTION, lambda = FUNCTION, null = NONE, NULL = NONE, nullptr = NONE,
   ["in"] = LOOP, is = "write ==", xor = "write ^ of integers or conditions", mod = M.functions.mod, div = "write x / y or floor_divide(x, y)",
   ["["] = INDEX, ["]"] = INDEX, ["@"] = M.functions.matmul, ["$"] = "names have letters, digits and _",
 } do M.words[name] = { sentence } end

@@ -37,8 +37,8 @@ for turn, target in ipairs(TARGETS) do
       if not pipe:close() then bad[#bad + 1] = said end
       pipe = assert(io.popen(string.format("nm -u '%s' 2>/dev/null", object)))
       for line in pipe:lines() do
-        -- MSVC's objects name this where they use floats at all: a marker, not a call
-        if line:find "%s[Uu]%s" and not line:find "_fltused" then undefined[#undefined + 1] = file:match "[^/]+$" .. line end
+        -- What MSVC's C library gives any object: a marker of the use of floats, and the probe of a stack frame of over a page
+        if line:find "%s[Uu]%s" and not line:find "_fltused" and not line:find "__chkstk" then undefined[#undefined + 1] = file:match "[^/]+$" .. line end
       end
       pipe:close()
     end
