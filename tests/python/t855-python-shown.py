@@ -79,7 +79,7 @@ def main():
 
     # ---- Docstrings ----
 
-    if hasattr(quern, "gelu"):
+    if hasattr(quern, "gelu_backward"):
         doc = quern.gelu.__doc__
         for part in ("gelu(x, *, out=None", "Gaussian", "x: bool i8", "out: f16 bf16 f32 f64", "f32 1, f64 1 ULP",
                      "gelu_backward", ">>> quern.gelu(0.0)\n    0.0"):
