@@ -286,8 +286,8 @@ static void test_canonical(void) {
   is_int(qn_expression_parse(ctx, "exp(x) + gelu(exp(x)) + rem(gelu(y), 2)", &e), QUERN_OK, "an expression that calls");
   ok(e->n_ops == 2 && !strcmp(e->ops[0]->info->name, "exp") && !strcmp(e->ops[1]->info->name, "gelu"), "lists each op once, and no primitive");
   qn_expression_free(e);
-  is_int(qn_expression_parse(ctx, "exp(x) * tanh(y) // gelu(x) ** exp(y)", &e), QUERN_OK, "an expression with operators that call");
-  static const char *const called[] = {"floor_divide", "exp", "tanh", "pow", "gelu"};
+  is_int(qn_expression_parse(ctx, "exp(x) * log(y) // gelu(x) ** exp(y)", &e), QUERN_OK, "an expression with operators that call");
+  static const char *const called[] = {"floor_divide", "exp", "log", "pow", "gelu"};
   int n_right = 0;
   for (int k = 0; k < e->n_ops && k < 5; k++) n_right += !strcmp(e->ops[k]->info->name, called[k]);
   ok(e->n_ops == 5 && n_right == 5, "lists its ops in the order of its canonical text, %s", e->canonical);

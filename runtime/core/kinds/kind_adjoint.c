@@ -162,7 +162,7 @@ static void plan_adjoint(const quern_op *op, const adjoint_call *call, int64_t e
   for (int32_t d = nest->n_reduced + 1; d < nest->rank; d++) run->n_tiles *= nest->n[d];
 }
 
-static int32_t slices_of(const adjoint_run *run, const qn_slices *slices) {
+static int32_t adjoint_slices_of(const adjoint_run *run, const qn_slices *slices) {
   const int64_t most = 1 + run->job.row * run->tile * run->n_tiles / SLICE_ELEMENTS, limit = qn_slices_limit(slices);
   const int64_t n = most < run->n_tiles ? most : run->n_tiles;
   return (int32_t)(n < limit ? n : limit);
@@ -225,7 +225,7 @@ static void adjoint_slice(void *arg, int64_t i) {
 /* ---- Calls ---- */
 
 /* An input may be the result itself if both have the same places; else the two are apart. */
-static quern_status check_apart(const quern_op_info *info, const adjoint_call *call) {
+static quern_status adjoint_check_apart(const quern_op_info *info, const adjoint_call *call) {
   const qn_tensor *result = &call->tensor[info->n_in];
   qn_nest in, out;
   qn_tensor_normalise(result->ndim, result->shape, 0, NULL, 1, result, &out);
@@ -264,7 +264,7 @@ static quern_status read_call(const quern_op *op, DLTensor *const *in, DLTensor 
   if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
   for (int32_t k = 0; k <= info->n_in; k++)
     if (!call->tensor[k].ref.base) return QUERN_OK;
-  return result->n_elements ? check_apart(info, call) : QUERN_OK;
+  return result->n_elements ? adjoint_check_apart(info, call) : QUERN_OK;
 }
 
 /* The elements of the axis that some result depends on. */
@@ -287,7 +287,7 @@ static quern_status call_adjoint(const quern_op *op, DLTensor *const *in, DLTens
     qn_slices *slices = qn_registry_slices(op);
     adjoint_run run;
     plan_call(op, &call, e, &run);
-    run.n_slices = slices_of(&run, slices);
+    run.n_slices = adjoint_slices_of(&run, slices);
     if (run.n_slices > 1)
       qn_slices_run(slices, run.n_slices, adjoint_slice, &run);
     else {
@@ -311,7 +311,7 @@ static quern_status explain_adjoint(const quern_op *op, DLTensor *const *in, DLT
   }
   plan_call(op, &call, e, &run);
   qn_strbuf_add(buf, "tier: built\nreason: a built kernel walks rows in blocks, from the end of the scan\nvariant: %s\nthreads: %d\n",
-                call.rows->name, slices_of(&run, qn_registry_slices(op)));
+                call.rows->name, adjoint_slices_of(&run, qn_registry_slices(op)));
   return QUERN_OK;
 }
 

@@ -43,7 +43,7 @@ quern_status qn_row_read_outputs(const quern_op_info *info, DLTensor *const *out
 }
 
 /* Lays out output k with the dimensions that are left of an order of all. */
-static void lay_out(const qn_row_operands *operands, int32_t k, const int32_t *order, quern_shape *result) {
+static void row_lay_out(const qn_row_operands *operands, int32_t k, const int32_t *order, quern_shape *result) {
   const uint32_t dropped = operands->reduced >> k & ~operands->keepdims >> k & 1 ? operands->axes : 0;
   int32_t left[QUERN_MAX_NDIM], n = 0;
   for (int32_t i = 0; order && i < operands->ndim; i++)
@@ -62,7 +62,7 @@ quern_status qn_row_measure(const quern_op_info *info, const qn_row_operands *op
     result->dtype = (DLDataType){.code = of->code, .bits = of->bits, .lanes = 1};
     result->device = device;
     result->ndim = output_shape(operands, k, result->shape);
-    lay_out(operands, k, order, result);
+    row_lay_out(operands, k, order, result);
   }
   return status;
 }
