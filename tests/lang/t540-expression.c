@@ -375,7 +375,7 @@ static void test_refusals(void) {
       {"absolute(x)", QUERN_E_NOTFOUND, "1:1", "unknown function 'absolute': write abs"},
       {"mod(x, 2)", QUERN_E_NOTFOUND, "1:1", "unknown function 'mod': write remainder(x, y), with the sign of y, or fmod(x, y)"},
       {"fabs(x)", QUERN_E_NOTFOUND, "1:1", "unknown function 'fabs': write abs"},
-      {"fmaxf(x, 0)", QUERN_E_NOTFOUND, "1:1", "unknown function 'fmaxf': write fmax"},
+      {"fmaf(x, 0, 1)", QUERN_E_NOTFOUND, "1:1", "unknown function 'fmaf': write fma"},
       {"fabsf(x)", QUERN_E_NOTFOUND, "1:1", "unknown function 'fabsf': write abs"},
       {"sinl(x)", QUERN_E_NOTFOUND, "1:1", "unknown function 'sinl': write sin"},
       {"np.sin(x)", QUERN_E_NOTFOUND, "1:1", "unknown function 'np.sin': write sin"},
