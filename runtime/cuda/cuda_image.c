@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/digest.h"
+#include "base/read_all.h"
 #include "base/thread_shield.h"
 
 /* ---- The format ---- */
@@ -231,14 +232,7 @@ static quern_status read_shelf(const qn_cuda_shelf *shelf, qn_bytes *bytes) {
   if (file < 0) return qn_status_fail(QUERN_E_IO, "%s cannot be read", shelf->path);
   const int is_file = fstat(file, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
   char *data = is_file ? malloc((size_t)st.st_size) : NULL;
-  size_t size = 0;
-  ssize_t n = 1;
-  while (data && size < (size_t)st.st_size && n > 0) {
-    do {
-      n = read(file, data + size, (size_t)st.st_size - size);
-    } while (n < 0 && errno == EINTR);
-    size += n > 0 ? (size_t)n : 0;
-  }
+  const size_t size = data ? qn_read_all(file, data, (size_t)st.st_size) : 0;
   close(file);
   *bytes = (qn_bytes){data, size};
   if (is_file && !data) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", shelf->path);

@@ -29,6 +29,7 @@
 
 #include "base/digest.h"
 #include "base/jit_environment.h"
+#include "base/read_all.h"
 #include "base/write_all.h"
 
 #define PUTS_PER_EVICTION 64
@@ -240,7 +241,6 @@ static int open_folder(qn_jit_cache *cache, int make) {
 /* The whole of a file that may be an entry: a regular one that nobody else may write to, also not by another name. (It
  * has none if it has been replaced since.) */
 static int read_file(int folder, const char *name, qn_bytes *bytes, struct stat *st) {
-  size_t n = 0;
   char *data = NULL;
   /* O_NONBLOCK: opening a FIFO must not block. */
   const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -250,14 +250,9 @@ static int read_file(int folder, const char *name, qn_bytes *bytes, struct stat 
     bytes->size = (size_t)st->st_size;
     data = malloc(bytes->size + 1);
   }
-  while (data && n < bytes->size) {
-    const ssize_t got = read(fd, data + n, bytes->size - n);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    n += (size_t)got;
-  }
+  const int is_whole = data && qn_read_all(fd, data, bytes->size) == bytes->size;
   close(fd);
-  if (data && n < bytes->size) { /* cut meanwhile, or unreadable */
+  if (data && !is_whole) { /* cut meanwhile, or unreadable */
     free(data);
     data = NULL;
   }

@@ -4,7 +4,6 @@
  * descriptions. Each checks its arguments and calls one function. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "core/base/status.h"
 #include "core/op/params.h"
 #include "core/tensor/tensor.h"
+#include "base/read_all.h"
 #include "base/thread_shield.h"
 #include "run/describe.h"
 #include "run/extension.h"
@@ -35,34 +35,23 @@ static quern_status check_spec_ctx(const char *function, quern_ctx *ctx) {
   return qn_status_fail(QUERN_E_ARGUMENT, "%s: not on the process-wide context; make one with quern_ctx_create", function);
 }
 
-/* Opens a regular file for reading; NULL and errno otherwise. Opening waits for nothing, not for a writer of a FIFO either. */
-static FILE *open_regular(const char *path) {
+/* Reads a regular file that is open; file < 0: errno says why it is not. */
+static quern_status read_regular(int file, const char *path, char *text, size_t *size) {
   struct stat about;
-  const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  int why = fd < 0 || fstat(fd, &about) ? errno : S_ISREG(about.st_mode) ? 0 : S_ISDIR(about.st_mode) ? EISDIR : EINVAL;
-  FILE *file = why ? NULL : fdopen(fd, "rb");
-  if (!why && !file) why = errno;
-  if (!file && fd >= 0) close(fd);
-  errno = why;
-  return file;
+  if (file < 0 || fstat(file, &about)) return qn_status_fail(QUERN_E_IO, "spec_load: %.512s: cannot be opened (error %d)", path, errno);
+  if (!S_ISREG(about.st_mode)) return qn_status_fail(QUERN_E_IO, "spec_load: %.512s: not a regular file", path);
+  *size = qn_read_all(file, text, LARGEST_SPEC + 1);
+  if (*size <= LARGEST_SPEC && errno) return qn_status_fail(QUERN_E_IO, "spec_load: %.512s: cannot be read", path);
+  return QUERN_OK;
 }
 
 static quern_status read_spec(const char *path, char **text, size_t *size) {
   const int kept_errno = errno;
-  quern_status status = QUERN_OK;
-  FILE *file = open_regular(path);
-  *text = file ? malloc(LARGEST_SPEC + 1) : NULL;
-  if (file && !*text) {
-    status = no_memory("spec_load");
-  } else if (file) {
-    *size = fread(*text, 1, LARGEST_SPEC + 1, file);
-    if (ferror(file)) status = qn_status_fail(QUERN_E_IO, "spec_load: %.512s: cannot be read", path);
-  } else if (errno == EINVAL || errno == EISDIR) {
-    status = qn_status_fail(QUERN_E_IO, "spec_load: %.512s: not a regular file", path);
-  } else {
-    status = qn_status_fail(QUERN_E_IO, "spec_load: %.512s: cannot be opened (error %d)", path, errno);
-  }
-  if (file) fclose(file);
+  *text = malloc(LARGEST_SPEC + 1);
+  if (!*text) return no_memory("spec_load");
+  const int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); /* a FIFO is not waited for */
+  const quern_status status = read_regular(file, path, *text, size);
+  if (file >= 0) close(file);
   if (status) free(*text);
   errno = kept_errno;
   return status;

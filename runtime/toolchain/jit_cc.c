@@ -28,6 +28,7 @@
 #include "base/jit_environment.h"
 #include "toolchain/kernel_headers.h"
 #include "level_flags.h" /* generated */
+#include "base/read_all.h"
 #include "base/write_all.h"
 
 #define MOST_MS 60000
@@ -88,12 +89,8 @@ static int read_object(const char *path, qn_bytes *object, char *why, size_t why
     snprintf(why, why_size, "the compiler's object has %lld bytes, or there is no memory for it",
              (long long)about.st_size);
   } else {
-    ssize_t n = 1;
     size = (size_t)about.st_size;
-    while (done < size && (n > 0 || (n < 0 && errno == EINTR))) {
-      n = read(file, data + done, size - done);
-      if (n > 0) done += (size_t)n;
-    }
+    done = qn_read_all(file, data, size);
     if (done < size) say(why, why_size, "cannot read", path);
   }
   if (file >= 0) close(file);
