@@ -23,7 +23,7 @@ M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
 M.runtime_devices = { "row_program" }
 -- of its folder, what goes with kernels for the CPU
-M.runtime_cpu = { "row_blocks", "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load", "row_scans", "row_split", "row_stage" }
+M.runtime_cpu = { "row_blocks", "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load", "row_scans", "row_split", "row_stage", "row_tiles" }
 M.schema = { result = "string", empty = "number string", bound = "string table", special = "table" }
 
 -- The parameters by which a call says what is reduced, before the op's own.

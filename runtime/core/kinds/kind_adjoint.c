@@ -14,16 +14,14 @@
 #include "core/op/kind.h"
 #include "core/row/row_load.h"
 #include "core/row/row_nest.h"
+#include "core/row/row_tiles.h"
 #include "core/row/scan_axis.h"
 #include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_adjoint;
 
 #define MOST_IN 3
-#define BLOCK 384 /* elements of a block; a multiple of a segment's 16 */
-#define ROWS 24   /* of a tile: a segment of each fits a block */
 #define STATE 32  /* bytes of a state, at most */
-#define SLICE_ELEMENTS 65536 /* the least work that is worth a slice */
 
 /* A call, read. The last tensor is the result. */
 typedef struct adjoint_call {
@@ -126,7 +124,7 @@ typedef struct adjoint_run {
   uint8_t dtype[MOST_IN + 1]; /* of the kernel's elements */
   int32_t before;
   qn_adjoint_place place;
-  int64_t tile, along, n_tiles;
+  int64_t n_tiles;
   int32_t n_slices;
 } adjoint_run;
 
@@ -154,38 +152,25 @@ static void plan_adjoint(const quern_op *op, const adjoint_call *call, int64_t e
   run->before = call->op->before;
   run->place = (qn_adjoint_place){.last = skipped ? -1 : e - 1,
                                   .first = call->axis.is_reverse ? call->n - e : e - 1, .step = call->axis.is_reverse ? 1 : -1};
-  const int64_t n = nest->rank > nest->n_reduced ? nest->n[nest->n_reduced] : 1;
-  run->tile = run->job.row >= BLOCK / 2 ? 1 : BLOCK / QN_ROW_LANES / ((run->job.row + 15) / QN_ROW_LANES);
-  if (run->tile > ROWS) run->tile = ROWS;
-  run->along = (n + run->tile - 1) / run->tile;
-  run->n_tiles = run->along;
-  for (int32_t d = nest->n_reduced + 1; d < nest->rank; d++) run->n_tiles *= nest->n[d];
-}
-
-static int32_t adjoint_slices_of(const adjoint_run *run, const qn_slices *slices) {
-  const int64_t most = 1 + run->job.row * run->tile * run->n_tiles / SLICE_ELEMENTS, limit = qn_slices_limit(slices);
-  const int64_t n = most < run->n_tiles ? most : run->n_tiles;
-  return (int32_t)(n < limit ? n : limit);
+  qn_row_cut_scans(&run->job, 0);
+  run->n_tiles = qn_row_tiles(&run->job);
 }
 
 /* ---- Running ---- */
 
-static char *adjoint_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
-
 static void run_tile(const adjoint_run *run, char *const *ptr, int64_t rows) {
   const qn_row_job *job = &run->job;
-  const qn_nest *nest = job->nest;
   const int32_t n_in = job->n_in;
-  _Alignas(64) char carries[3 * STATE * ROWS], block[MOST_IN + 1][BLOCK * 8], staging[BLOCK * 8];
+  _Alignas(64) char carries[3 * STATE * QN_ROW_SCANNED_ROWS], block[MOST_IN + 1][QN_ROW_SCANNED * 8], staging[QN_ROW_SCANNED * 8];
   qn_adjoint_place place = run->place;
   for (int64_t from = 0, count; from < job->row; from += count) {
     char *at[MOST_IN + 2];
     int64_t stride[MOST_IN + 2][2];
-    count = BLOCK / rows / QN_ROW_LANES * QN_ROW_LANES;
+    count = QN_ROW_SCANNED / rows / QN_ROW_LANES * QN_ROW_LANES;
     if (count > job->row - from) count = job->row - from;
     for (int32_t k = 0; k <= n_in; k++) {
-      const int64_t size = qn_dtype_infos[run->dtype[k]].size, step = nest->rank > nest->n_reduced ? nest->stride[k][nest->n_reduced] : 0;
-      qn_row_part part = {ptr[k], step, from, count, rows};
+      const int64_t size = qn_dtype_infos[run->dtype[k]].size;
+      qn_row_part part = {ptr[k], qn_row_step(job, k), from, count, rows};
       if (k == run->before && from + count > place.last && place.last >= 0) part.count--; /* there is none before the last one */
       if (k < n_in && part.count) qn_row_load(job, k, run->dtype[k], &part, block[k], staging);
       const int32_t operand = k < n_in ? k : n_in + 1;
@@ -198,27 +183,18 @@ static void run_tile(const adjoint_run *run, char *const *ptr, int64_t rows) {
     place.from = from;
     const int64_t n[3] = {count, rows, 0};
     run->kernel(at, (const int64_t(*)[2])stride, n, &place);
-    const qn_row_part to = {ptr[n_in], nest->rank > nest->n_reduced ? nest->stride[n_in][nest->n_reduced] : 0, from, count, rows};
+    const qn_row_part to = {ptr[n_in], qn_row_step(job, n_in), from, count, rows};
     qn_row_store(job, n_in, run->dtype[n_in], &to, block[n_in], staging);
   }
 }
 
 static void adjoint_slice(void *arg, int64_t i) {
   const adjoint_run *run = arg;
-  const qn_nest *nest = run->job.nest;
-  const int32_t first = nest->n_reduced;
-  const int64_t n = nest->rank > first ? nest->n[first] : 1, end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
+  const int64_t end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
   for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
-    const int64_t begin = tile % run->along * run->tile, count = n - begin < run->tile ? n - begin : run->tile;
     char *ptr[MOST_IN + 1];
-    for (int32_t k = 0; k < nest->n_operands; k++) {
-      ptr[k] = qn_ref_address(nest->ref[k]);
-      if (nest->rank > first) ptr[k] = adjoint_moved(ptr[k], begin * nest->stride[k][first]);
-    }
-    int64_t rest = tile / run->along;
-    for (int32_t d = first + 1; d < nest->rank; rest /= nest->n[d++])
-      for (int32_t k = 0; k < nest->n_operands; k++) ptr[k] = adjoint_moved(ptr[k], rest % nest->n[d] * nest->stride[k][d]);
-    run_tile(run, ptr, count);
+    const int64_t rows = qn_row_tile(&run->job, run->nest.ref, tile, ptr);
+    run_tile(run, ptr, rows);
   }
 }
 
@@ -287,7 +263,7 @@ static quern_status call_adjoint(const quern_op *op, DLTensor *const *in, DLTens
     qn_slices *slices = qn_registry_slices(op);
     adjoint_run run;
     plan_call(op, &call, e, &run);
-    run.n_slices = adjoint_slices_of(&run, slices);
+    run.n_slices = qn_row_slices(&run.job, slices);
     if (run.n_slices > 1)
       qn_slices_run(slices, run.n_slices, adjoint_slice, &run);
     else {
@@ -311,7 +287,7 @@ static quern_status explain_adjoint(const quern_op *op, DLTensor *const *in, DLT
   }
   plan_call(op, &call, e, &run);
   qn_strbuf_add(buf, "tier: built\nreason: a built kernel walks rows in blocks, from the end of the scan\nvariant: %s\nthreads: %d\n",
-                call.rows->name, adjoint_slices_of(&run, qn_registry_slices(op)));
+                call.rows->name, qn_row_slices(&run.job, qn_registry_slices(op)));
   return QUERN_OK;
 }
 

@@ -18,16 +18,14 @@
 #include "core/op/kind.h"
 #include "core/row/row_load.h"
 #include "core/row/row_nest.h"
+#include "core/row/row_tiles.h"
 #include "core/row/scan_axis.h"
 
 extern const qn_kind qn_kind_scan;
 static const qn_backend scan_cpu;
 
 #define MOST 3 /* operands: the input, and up to two outputs */
-#define BLOCK 384   /* elements of a block; a multiple of a segment's 16 */
 #define COLUMNS 256 /* of a tile */
-#define ROWS 64
-#define SLICE_ELEMENTS 65536 /* the least work that is worth a slice */
 
 /* A call, read. */
 typedef struct scan_call {
@@ -240,11 +238,9 @@ typedef struct scan_run {
   qn_row_job job; /* for row_load.h */
   const qn_ref *ref;
   uint8_t by_columns, is_direct;
-  int64_t tile, along, n_tiles, turn; /* turn: the last place of the axis, if it is scanned from the end; else -1 */
+  int64_t n_tiles, turn; /* turn: the last place of the axis, if it is scanned from the end; else -1 */
   int32_t n_slices;
 } scan_run;
-
-static char *scan_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
 
 static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count) {
   const qn_nest *nest = run->job.nest;
@@ -258,15 +254,14 @@ static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count
 
 static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
   const qn_row_job *job = &run->job;
-  const qn_nest *nest = job->nest;
   const uint8_t dtype = run->scan->dtype;
-  const int64_t size = qn_dtype_infos[dtype].size, first = nest->n_reduced;
+  const int64_t size = qn_dtype_infos[dtype].size;
   qn_kernel *kernel = qn_job_kernel(run->scan->rows, NULL);
-  _Alignas(64) char carries[3 * ROWS * 8], found[2][ROWS * 8], scratch[4][BLOCK * 8];
+  _Alignas(64) char carries[3 * QN_ROW_SCANNED_ROWS * 8], found[2][QN_ROW_SCANNED_ROWS * 8], scratch[4][QN_ROW_SCANNED * 8];
   int64_t step[MOST] = {0};
-  for (int32_t k = 0; k < nest->n_operands && nest->rank > first; k++) step[k] = nest->stride[k][first];
+  for (int32_t k = 0; k < job->nest->n_operands; k++) step[k] = qn_row_step(job, k);
   for (int64_t from = 0; from < job->row;) {
-    int64_t count = run->is_direct ? job->row : BLOCK / rows / QN_ROW_LANES * QN_ROW_LANES;
+    int64_t count = run->is_direct ? job->row : QN_ROW_SCANNED / rows / QN_ROW_LANES * QN_ROW_LANES;
     if (count > job->row - from) count = job->row - from;
     const qn_row_part in = {ptr[0], step[0], from, count, rows}, out = {ptr[1], step[1], from, count, rows};
     char *at[3] = {ptr[0], carries, ptr[1]};
@@ -295,20 +290,11 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
 
 static void scan_slice(void *arg, int64_t i) {
   const scan_run *run = arg;
-  const qn_nest *nest = run->job.nest;
-  const int32_t first = nest->n_reduced;
-  const int64_t n = nest->rank > first ? nest->n[first] : 1, end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
+  const int64_t end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
   for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
-    const int64_t begin = tile % run->along * run->tile, count = n - begin < run->tile ? n - begin : run->tile;
     char *ptr[MOST];
-    for (int32_t k = 0; k < nest->n_operands; k++) {
-      ptr[k] = qn_ref_address(run->ref[k]);
-      if (nest->rank > first) ptr[k] = scan_moved(ptr[k], begin * nest->stride[k][first]);
-    }
-    int64_t rest = tile / run->along;
-    for (int32_t d = first + 1; d < nest->rank; rest /= nest->n[d++])
-      for (int32_t k = 0; k < nest->n_operands; k++) ptr[k] = scan_moved(ptr[k], rest % nest->n[d] * nest->stride[k][d]);
-    (run->by_columns ? scan_by_columns : scan_by_rows)(run, ptr, count);
+    const int64_t rows = qn_row_tile(&run->job, run->ref, tile, ptr);
+    (run->by_columns ? scan_by_columns : scan_by_rows)(run, ptr, rows);
   }
 }
 
@@ -318,7 +304,6 @@ static void plan_scan(const qn_decision *decision, scan_run *run) {
   const qn_scan *scan = decision->of_kind;
   const uint8_t size = qn_dtype_infos[scan->dtype].size;
   const int32_t first = nest->n_reduced;
-  const int64_t n = nest->rank > first ? nest->n[first] : 1;
   int is_direct = !scan->places, by_columns = !scan->places && nest->rank > first && nest->n_joined == 1 && scan->columns, is_same = 1;
   *run = (scan_run){.scan = scan, .turn = decision->shape_params[2]};
   if (scan->by) scan->by->steps->kernel(scan->by->steps); /* requests it */
@@ -333,17 +318,8 @@ static void plan_scan(const qn_decision *decision, scan_run *run) {
   }
   run->is_direct = (uint8_t)(is_direct && is_same);
   run->by_columns = (uint8_t)(by_columns && is_same && !run->is_direct);
-  run->tile = run->by_columns ? COLUMNS : run->job.row >= BLOCK / 2 ? 1 : BLOCK / QN_ROW_LANES / ((run->job.row + 15) / QN_ROW_LANES);
-  if (run->tile > ROWS && !run->by_columns) run->tile = ROWS;
-  run->along = (n + run->tile - 1) / run->tile;
-  run->n_tiles = run->along;
-  for (int32_t d = first + 1; d < nest->rank; d++) run->n_tiles *= nest->n[d];
-}
-
-static int32_t slices_of(const scan_run *run, const qn_slices *slices) {
-  const int64_t most = 1 + run->job.row * run->tile * run->n_tiles / SLICE_ELEMENTS, limit = qn_slices_limit(slices);
-  const int64_t n = most < run->n_tiles ? most : run->n_tiles;
-  return (int32_t)(n < limit ? n : limit);
+  qn_row_cut_scans(&run->job, run->by_columns ? COLUMNS : 0);
+  run->n_tiles = qn_row_tiles(&run->job);
 }
 
 static void run_scan(const qn_decision *decision, const qn_ref *ref) {
@@ -352,7 +328,7 @@ static void run_scan(const qn_decision *decision, const qn_ref *ref) {
   if (decision->count == 0) return;
   plan_scan(decision, &run);
   run.ref = ref;
-  run.n_slices = slices_of(&run, slices);
+  run.n_slices = qn_row_slices(&run.job, slices);
   if (run.n_slices > 1)
     qn_slices_run(slices, run.n_slices, scan_slice, &run);
   else {
@@ -420,12 +396,12 @@ static quern_status scan_explain(const qn_decision *decision, const quern_call *
     const char *tier = steps->tier(steps, reason);
     qn_strbuf_add(buf, "tier: %s\nreason: %s\n", tier[0] ? tier : "interpreter", reason);
     steps->explain(steps, buf);
-    qn_strbuf_add(buf, "threads: %d\n", slices_of(&run, slices));
+    qn_strbuf_add(buf, "threads: %d\n", qn_row_slices(&run.job, slices));
     return QUERN_OK;
   }
   qn_strbuf_add(buf, "tier: built\nreason: a built kernel scans %s\nvariant: %s\nthreads: %d\n",
                 run.by_columns ? "columns as they lie" : run.is_direct ? "rows as they lie" : "rows in blocks",
-                (run.by_columns ? run.scan->columns : run.scan->rows)->name, slices_of(&run, slices));
+                (run.by_columns ? run.scan->columns : run.scan->rows)->name, qn_row_slices(&run.job, slices));
   return QUERN_OK;
 }
 

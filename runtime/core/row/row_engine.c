@@ -117,7 +117,7 @@ static void run_row_slice(void *arg, int64_t i) {
   frame.top = frame.scratch;
   for (int32_t r = 0; r < job->program->n_rows; r++) frame.row_value[r] = qn_row_take(&frame, job->rows * 8);
   for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
-    qn_row_set_tile(&frame, run->ref, tile);
+    frame.rows = qn_row_tile(job, run->ref, tile, frame.ptr);
     if (job->count == 0)
       run_empty(&frame);
     else if (job->path == QN_ROW_WHOLE)
@@ -127,16 +127,8 @@ static void run_row_slice(void *arg, int64_t i) {
   }
 }
 
-int32_t qn_row_slices(const qn_row_job *job, const qn_slices *slices) {
-  const int32_t limit = qn_slices_limit(slices);
-  return job->most_slices < limit ? job->most_slices : limit;
-}
-
 void qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn_slices *slices) {
-  const qn_nest *nest = job->nest;
-  row_run run = {.job = job, .ref = ref, .params = params, .n_tiles = qn_row_tiles_along(job)};
-  for (int32_t d = nest->n_reduced + 1; d < nest->rank; d++) run.n_tiles *= nest->n[d];
-  run.n_slices = qn_row_slices(job, slices);
+  row_run run = {.job = job, .ref = ref, .params = params, .n_tiles = qn_row_tiles(job), .n_slices = qn_row_slices(job, slices)};
   if (run.n_slices > 1 && qn_row_split(job, ref, params, run.n_tiles, run.n_slices, slices)) return;
   if (run.n_slices > run.n_tiles) run.n_slices = (int32_t)run.n_tiles;
   if (run.n_slices > 1)

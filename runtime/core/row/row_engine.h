@@ -4,11 +4,7 @@
 #ifndef QN_ROW_ENGINE_H
 #define QN_ROW_ENGINE_H
 
-#include "core/base/slices.h"
-#include "core/row/row_job.h"
-
-/* The number of slices of a run that this thread would start now. */
-int32_t qn_row_slices(const qn_row_job *job, const qn_slices *slices);
+#include "core/row/row_tiles.h"
 
 /* ref: the operands' first items. slices: NULL is allowed where job->most_slices is 1. Needs the default floating point
  * environment. */

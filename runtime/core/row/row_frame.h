@@ -33,8 +33,6 @@ static inline char *qn_row_take(row_frame *frame, int64_t bytes) {
   return made;
 }
 
-static inline char *qn_row_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
-
 /* The nodes that wait for their right neighbours, innermost last; nodes of one level follow one another. A node is an array of
  * accumulators: the lanes of a row, or as many for each of some columns. */
 typedef struct node_stack {

@@ -9,8 +9,6 @@
 
 #define LINE 64 /* bytes of a line of the cache */
 
-static char *row_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
-
 /* The kernel that converts between two dtypes; NULL: they have the same items. */
 static qn_kernel *block_conversion(uint8_t from, uint8_t to) {
   const qn_variant *variant = NULL;
@@ -35,7 +33,7 @@ void qn_row_convert(uint8_t from, uint8_t to, char *at, int64_t step, char *bloc
     convert_block(kernel, from_size, to_size, at, block, count * rows);
     return;
   }
-  for (int64_t r = 0; r < rows; r++) convert_block(kernel, from_size, to_size, row_moved(at, r * step), block + r * count * to_size, count);
+  for (int64_t r = 0; r < rows; r++) convert_block(kernel, from_size, to_size, qn_row_moved(at, r * step), block + r * count * to_size, count);
 }
 
 /* A block that is transposed takes part of a line of the cache in each row, rows being far apart. Prefetches what is behind that part:
@@ -56,7 +54,7 @@ static void move_items(uint8_t size, char *tensor, const int64_t step[2], char *
   const int64_t dense[2] = {size, size * extent[0]};
   if (step[0] == size) {
     for (int64_t j = 0; j < extent[1]; j++) {
-      char *at = row_moved(tensor, j * step[1]), *row = block + j * dense[1];
+      char *at = qn_row_moved(tensor, j * step[1]), *row = block + j * dense[1];
       memcpy(is_load ? row : at, is_load ? at : row, (size_t)dense[1]);
     }
     return;
@@ -64,14 +62,14 @@ static void move_items(uint8_t size, char *tensor, const int64_t step[2], char *
   if (!is_load && extent[1] > 1 && step[1] == size) { /* rows that lie beside each other */
     char *const turned[2] = {block, tensor};
     const int64_t steps[2][2] = {{dense[1], size}, {size, step[0]}}, items[3] = {extent[1], extent[0], 0};
-    if (extent[1] * size <= LINE) prefetch_next(row_moved(tensor, LINE), step[0], extent[0], 0);
+    if (extent[1] * size <= LINE) prefetch_next(qn_row_moved(tensor, LINE), step[0], extent[0], 0);
     qn_job_kernel(qn_packs.transpose[log2], NULL)(turned, steps, items, NULL);
     return;
   }
   const qn_variant *variant = is_load ? qn_packs.gather[log2] : qn_packs.scatter[log2];
   if (is_load && step[0] == 0) variant = qn_packs.fill[log2];
   if (is_load && extent[1] > 1 && step[1] == size && step[0] != size) variant = qn_packs.transpose[log2];
-  if (variant == qn_packs.transpose[log2] && extent[1] * size <= LINE) prefetch_next(row_moved(tensor, LINE), step[0], extent[0], 1);
+  if (variant == qn_packs.transpose[log2] && extent[1] * size <= LINE) prefetch_next(qn_row_moved(tensor, LINE), step[0], extent[0], 1);
   char *const ptr[2] = {is_load ? tensor : block, is_load ? block : tensor};
   int64_t stride[2][2] = {{step[0], step[1]}, {dense[0], dense[1]}};
   if (!is_load) {
@@ -88,7 +86,7 @@ static void move_row(const qn_row_job *job, int32_t k, int32_t d, char *at, int6
   const uint8_t size = job->size[k];
   if (d <= 0) {
     const int64_t step[2] = {d < 0 ? size : nest->stride[k][0], 0}, extent[2] = {count, 1};
-    move_items(size, row_moved(at, first * step[0]), step, block, extent, is_load);
+    move_items(size, qn_row_moved(at, first * step[0]), step, block, extent, is_load);
     return;
   }
   int64_t inner = 1;
@@ -98,11 +96,11 @@ static void move_row(const qn_row_job *job, int32_t k, int32_t d, char *at, int6
     int64_t part = inner - within;
     if (within == 0 && d == 1 && count >= inner) { /* whole rows of two dimensions at once */
       const int64_t whole = count / inner, step[2] = {nest->stride[k][0], nest->stride[k][1]}, extent[2] = {inner, whole};
-      move_items(size, row_moved(at, index * step[1]), step, block, extent, is_load);
+      move_items(size, qn_row_moved(at, index * step[1]), step, block, extent, is_load);
       part = whole * inner;
     } else {
       if (part > count) part = count;
-      move_row(job, k, d - 1, row_moved(at, index * nest->stride[k][d]), within, part, block, is_load);
+      move_row(job, k, d - 1, qn_row_moved(at, index * nest->stride[k][d]), within, part, block, is_load);
     }
     first += part;
     count -= part;
@@ -116,11 +114,11 @@ static void move_part(const qn_row_job *job, int32_t k, const qn_row_part *part,
   if (nest->n_joined <= 1 && part->rows > 1) {
     const int64_t inner = nest->n_joined ? nest->stride[k][0] : size;
     const int64_t step[2] = {inner, part->step}, extent[2] = {part->count, part->rows};
-    move_items(size, row_moved(part->at, part->first * inner), step, block, extent, is_load);
+    move_items(size, qn_row_moved(part->at, part->first * inner), step, block, extent, is_load);
     return;
   }
   for (int64_t j = 0; j < part->rows; j++)
-    move_row(job, k, (int32_t)nest->n_joined - 1, row_moved(part->at, j * part->step), part->first, part->count,
+    move_row(job, k, (int32_t)nest->n_joined - 1, qn_row_moved(part->at, j * part->step), part->first, part->count,
              block + j * part->count * size, is_load);
 }
 
@@ -137,7 +135,7 @@ void qn_row_load(const qn_row_job *job, int32_t k, uint8_t dtype, const qn_row_p
     return;
   }
   if (is_dense(job, k, part)) {
-    convert_block(kernel, size, to_size, row_moved(part->at, part->first * size), block, part->count * part->rows);
+    convert_block(kernel, size, to_size, qn_row_moved(part->at, part->first * size), block, part->count * part->rows);
     return;
   }
   move_part(job, k, part, staging, 1);
@@ -148,7 +146,7 @@ void qn_row_store(const qn_row_job *job, int32_t k, uint8_t dtype, const qn_row_
   const uint8_t size = job->size[k], from_size = qn_dtype_infos[dtype].size;
   qn_kernel *kernel = block_conversion(dtype, job->dtype[k]);
   if (kernel && is_dense(job, k, part)) {
-    convert_block(kernel, from_size, size, block, row_moved(part->at, part->first * size), part->count * part->rows);
+    convert_block(kernel, from_size, size, block, qn_row_moved(part->at, part->first * size), part->count * part->rows);
     return;
   }
   if (kernel) {

@@ -28,7 +28,7 @@ static void begin_split(row_frame *frame, split_row *row) {
   frame->params = row->params;
   frame->top = frame->scratch;
   for (int32_t r = 0; r < frame->job->program->n_rows; r++) frame->row_value[r] = (char *)&row->value[r];
-  qn_row_set_tile(frame, row->ref, row->tile);
+  frame->rows = qn_row_tile(row->job, row->ref, row->tile, frame->ptr);
 }
 
 static void run_part(void *arg, int64_t i) {

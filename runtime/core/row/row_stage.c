@@ -5,11 +5,6 @@
 
 #include "core/row/row_load.h"
 
-int64_t qn_row_step(const qn_row_job *job, int32_t k) {
-  const qn_nest *nest = job->nest;
-  return nest->rank > nest->n_reduced ? nest->stride[k][nest->n_reduced] : 0;
-}
-
 int qn_row_is_skipped(const qn_row_job *job, int32_t i) {
   const qn_row_program *program = job->program;
   if (!program->kept || i + 2 < program->n_stages) return 0;
@@ -239,27 +234,4 @@ void qn_row_compute_values(row_frame *frame, int32_t at) {
     qn_row_store_values(job, k, dtypes[i], frame->ptr[k], qn_row_step(job, k), frame->rows, ptr[i], qn_row_take(frame, frame->rows * job->size[k]));
   }
   frame->top = before;
-}
-
-/* ---- Tiles ---- */
-
-int64_t qn_row_tiles_along(const qn_row_job *job) {
-  const qn_nest *nest = job->nest;
-  const int64_t n = nest->rank > nest->n_reduced ? nest->n[nest->n_reduced] : 1;
-  return (n + job->rows - 1) / job->rows;
-}
-
-void qn_row_set_tile(row_frame *frame, const qn_ref *ref, int64_t tile) {
-  const qn_row_job *job = frame->job;
-  const qn_nest *nest = job->nest;
-  const int32_t first = nest->n_reduced;
-  const int64_t along = qn_row_tiles_along(job), n = nest->rank > first ? nest->n[first] : 1, begin = tile % along * job->rows;
-  frame->rows = n - begin < job->rows ? n - begin : job->rows;
-  for (int32_t k = 0; k < nest->n_operands; k++) frame->ptr[k] = qn_row_moved(qn_ref_address(ref[k]), begin * qn_row_step(job, k));
-  tile /= along;
-  for (int32_t d = first + 1; d < nest->rank; d++) {
-    const int64_t index = tile % nest->n[d];
-    tile /= nest->n[d];
-    for (int32_t k = 0; k < nest->n_operands; k++) frame->ptr[k] = qn_row_moved(frame->ptr[k], index * nest->stride[k][d]);
-  }
 }

@@ -5,6 +5,7 @@
 #define QN_ROW_STAGE_H
 
 #include "core/row/row_frame.h"
+#include "core/row/row_tiles.h"
 
 /* The elements [first, first + count) of one segment, in each row of a tile. */
 typedef struct qn_stage_part {
@@ -40,14 +41,5 @@ int64_t qn_row_node_bytes(const qn_reducer *by);
 
 /* Runs a stage of row values over the tile's rows. */
 void qn_row_compute_values(row_frame *frame, int32_t at);
-
-/* The stride of operand k from row to row of a tile. */
-int64_t qn_row_step(const qn_row_job *job, int32_t k);
-
-/* The tiles along the first kept dimension. */
-int64_t qn_row_tiles_along(const qn_row_job *job);
-
-/* Sets the frame to a tile. */
-void qn_row_set_tile(row_frame *frame, const qn_ref *ref, int64_t tile);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/status.h"
+#include "core/row/row_job.h"
 #include "core/row/row_nest.h"
 
 quern_status qn_scan_axis_params(const quern_op_info *info, const quern_call *call, int64_t given[4]) {
@@ -36,8 +37,6 @@ quern_status qn_scan_axis_read(const quern_op_info *info, const quern_call *call
   return QUERN_OK;
 }
 
-static char *axis_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
-
 void qn_scan_axis_fill(const qn_tensor *out, int32_t axis, int64_t at, double value) {
   const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {value, 0}}};
   uint64_t bits[2];
@@ -47,15 +46,15 @@ void qn_scan_axis_fill(const qn_tensor *out, int32_t axis, int64_t at, double va
     step *= out->shape[d];
   }
   qn_params_number(&scalar, out->dtype, bits);
-  char *to = axis_moved(qn_ref_address(out->ref), at * strides[axis]);
+  char *to = qn_row_moved(qn_ref_address(out->ref), at * strides[axis]);
   for (;;) {
     memcpy(to, bits, out->size);
     int32_t d = out->ndim - 1;
     for (; d >= 0; d--) {
       if (d == axis) continue;
-      to = axis_moved(to, strides[d]);
+      to = qn_row_moved(to, strides[d]);
       if (++index[d] < out->shape[d]) break;
-      to = axis_moved(to, -index[d] * strides[d]);
+      to = qn_row_moved(to, -index[d] * strides[d]);
       index[d] = 0;
     }
     if (d < 0) return;
