@@ -8,8 +8,8 @@
 --   expression := C's, from "?:" down to unary operators, casts, calls, names and numbers
 --
 -- In a host's expression "and" and "or" are && and ||, "not" binds between these and comparisons, "//" binds as "*", and "**" as in
--- Python. A host's expression has no rare and no T, and may begin with a name of its own: name ":". In it a call of an op that reduces takes
--- keywords behind its arguments: "axis" "=" (axis | "(" [ axis { "," axis } [ "," ] ] ")"), "keepdims" "=" ("0" | "1"); an axis is a
+-- Python. A host's expression has no rare and no T, and may begin with a name of its own: name ":". In it a call of an op that reduces or scans
+-- takes keywords behind its arguments: "axis" "=" (axis | "(" [ axis { "," axis } [ "," ] ] ")"), "keepdims" "=" ("0" | "1"); an axis is a
 -- whole number with or without "-".
 --
 -- A node is { kind = ..., at = byte position in the text, ... }. Errors are thrown as { at, message, [kind] } and caught in
@@ -126,6 +126,12 @@ function Parser:axis(axes)
   axes[#axes + 1] = axis
 end
 
+-- The 0 or 1 of a keyword, for the field of its name.
+function Parser:flag(token, axes)
+  axes[token.text] = self:axis_number(1, "0 or 1")
+  if axes[token.text] < 0 then fail(token.at, "%s: expected 0 or 1", token.text) end
+end
+
 -- reverse = 0 or 1, exclusive = 0 or 1 of a call that scans.
 function Parser:scan_keyword(token, axes)
   local word = token.text
@@ -135,8 +141,7 @@ function Parser:scan_keyword(token, axes)
   if word ~= "reverse" and word ~= "exclusive" then
     fail(token.at, "unknown keyword '%s': expected axis, reverse or exclusive", word:sub(1, M.MAX_SHOWN))
   end
-  axes[word] = self:axis_number(1, "0 or 1")
-  if axes[word] < 0 then fail(token.at, "%s: expected 0 or 1", word) end
+  self:flag(token, axes)
 end
 
 function Parser:keyword(name, axes)
@@ -151,11 +156,7 @@ function Parser:keyword(name, axes)
   if word == "keepdims" and not axes.is_reduced then fail(token.at, "keepdims: %s keeps all dimensions", name:sub(1, M.MAX_SHOWN)) end
   if axes["has_" .. word] then fail(token.at, "%s is given twice", word) end
   axes["has_" .. word] = true
-  if word == "keepdims" then
-    axes.keepdims = self:axis_number(1, "0 or 1")
-    if axes.keepdims < 0 then fail(token.at, "keepdims: expected 0 or 1") end
-    return
-  end
+  if word == "keepdims" then return self:flag(token, axes) end
   if not self:accept "(" then return self:axis(axes) end
   while not self:accept ")" do
     self:axis(axes)

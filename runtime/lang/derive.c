@@ -25,8 +25,9 @@ typedef struct walk {
   int32_t n_ops;
   int32_t *grads; /* the derivative of each value up to the one asked for; -1: none (it is 0) */
   const uint8_t *is_cut; /* of these values: derivatives do not go through it */
-  const char *wrong;
-  int failed, is_twice, is_argument, is_scan;
+  const char *wrong; /* what has no derivative; NULL: nothing was met */
+  qn_derived refusal; /* the result that says so */
+  int failed;
 } walk;
 
 static const qn_value *value_of(const walk *w, int32_t value) { return &w->values->values[value]; }
@@ -42,9 +43,20 @@ static int32_t add(walk *w, qn_value like, const int32_t *args) {
   return value;
 }
 
-static int32_t refuse(walk *w, const char *name) {
-  if (!w->wrong) w->wrong = name;
+/* Notes why there is no derivative; the first reason stays. */
+static int32_t refuse_as(walk *w, qn_derived refusal, const char *name) {
+  if (w->wrong) return -1;
+  w->wrong = name;
+  w->refusal = refusal;
   return -1;
+}
+
+static int32_t refuse(walk *w, const char *name) { return refuse_as(w, QN_DERIVED_NOT, name); }
+
+/* The same of an op without a backward op. */
+static int32_t refuse_op(walk *w, const quern_op *op) {
+  const qn_op_traits *traits = op->builtin->traits;
+  return refuse_as(w, traits && traits->is_backward ? QN_DERIVED_NOT_TWICE : QN_DERIVED_NOT, op->builtin->info.name);
 }
 
 static int32_t constant(walk *w, uint8_t type, double number) {
@@ -172,11 +184,7 @@ static int32_t by_backward(walk *w, int32_t value, int32_t k, int32_t grad) {
   const quern_op_info *info = &call->op->builtin->info;
   int32_t which;
   const quern_op *backward = backward_of(w, info, k, &which);
-  if (!backward) {
-    const qn_op_traits *traits = call->op->builtin->traits;
-    w->is_twice = traits && traits->is_backward;
-    return refuse(w, info->name);
-  }
+  if (!backward) return refuse_op(w, call->op);
   const quern_op_info *of_backward = &backward->builtin->info;
   int32_t args[QN_MAX_OPERANDS + QN_MAX_PARAMS];
   for (int32_t i = 0; i < of_backward->n_in; i++) {
@@ -201,8 +209,7 @@ static int32_t of_op(walk *w, int32_t value) {
 
 static int32_t of_scan(walk *w, int32_t value) {
   if (!is_float(w, value) || w->grads[argument(w, value, 0)] < 0) return -1;
-  w->is_scan = 1;
-  return refuse(w, value_of(w, value)->op->builtin->info.name);
+  return refuse_as(w, QN_DERIVED_NOT_HERE, value_of(w, value)->op->builtin->info.name);
 }
 
 /* ---- Forwards ---- */
@@ -331,9 +338,7 @@ static void through_call(rows *r, qn_row_call call, int32_t adjoint) {
   const uint8_t type = qn_dtype_infos[call.dtype].compute;
   int32_t outputs[QN_MAX_OUTPUTS];
   if (!backward) {
-    const qn_op_traits *traits = call.op->builtin->traits;
-    w->is_twice = traits && traits->is_backward;
-    refuse(w, info->name);
+    refuse_op(w, call.op);
     return;
   }
   const quern_op_info *of_backward = &backward->builtin->info;
@@ -350,8 +355,7 @@ static void through_call(rows *r, qn_row_call call, int32_t adjoint) {
     int is_known = !r->depends[call.inputs[k]];
     for (int32_t out = 0; out < of_backward->n_out; out++) is_known |= traits->by[out] == k;
     if (is_known) continue;
-    w->is_argument = 1;
-    refuse(w, info->args[k].name);
+    refuse_as(w, QN_DERIVED_NOT_BY, info->args[k].name);
     return;
   }
   if (!make_call(r, &made, outputs)) return;
@@ -457,6 +461,6 @@ qn_derived qn_derive(qn_values *values, const quern_op *const *ops, int32_t n_op
   free(w.grads);
   free(r);
   if (w.failed) return QN_DERIVED_FULL;
-  if (w.wrong) return w.is_scan ? QN_DERIVED_NOT_HERE : w.is_argument ? QN_DERIVED_NOT_BY : w.is_twice ? QN_DERIVED_NOT_TWICE : QN_DERIVED_NOT;
+  if (w.wrong) return w.refusal;
   return *derivative < 0 ? QN_DERIVED_ZERO : QN_DERIVED;
 }

@@ -4,8 +4,6 @@
  *
  * Statements are read by recursive descent (parse_statements.c), expressions by two stacks in one loop, so that no nest takes more of a
  * host's small stack. Nothing is allocated while parsing: all sizes follow from the number of tokens. */
-#include <stdlib.h>
-
 #include "core/row/row_program.h"
 #include "lang/callee.h"
 #include "lang/canonical.h"
@@ -153,39 +151,41 @@ static int one_axis(qn_parser *p, qn_axes *axes) {
   return 1;
 }
 
-/* reverse = 0 or 1, exclusive = 0 or 1 of a call that scans. */
-static int scan_keyword(qn_parser *p, const qn_token *name, qn_axes *axes) {
-  uint8_t *flag = qn_parser_is_word(p, name, "reverse") ? &axes->reverse : qn_parser_is_word(p, name, "exclusive") ? &axes->exclusive : NULL;
+/* The 0 or 1 of the keyword `name`. */
+static int read_flag(qn_parser *p, const qn_token *name, uint8_t *flag) {
   int64_t value;
-  if (qn_parser_is_word(p, name, "include_initial"))
-    return QN_PARSER_FAIL(p, QUERN_E_UNSUPPORTED, name->at, "include_initial gives one element more than the others have; call the op by itself");
-  if (!flag) return QN_PARSER_WRONG(p, name->at, "unknown keyword '%.*s': expected axis, reverse or exclusive", QN_PARSER_SHOWN(p, name));
   if (!axis_number(p, 1, "0 or 1", &value)) return 0;
   if (value < 0) return QN_PARSER_WRONG(p, name->at, "%.*s: expected 0 or 1", QN_PARSER_SHOWN(p, name));
   *flag = (uint8_t)value;
   return 1;
 }
 
-/* axis = N or axis = (N, ...), keepdims = 0 or 1; behind '(' or ',' of a call that reduces. */
+/* reverse = 0 or 1, exclusive = 0 or 1 of a call that scans. */
+static int scan_keyword(qn_parser *p, const qn_token *name, qn_axes *axes) {
+  uint8_t *flag = qn_parser_is_word(p, name, "reverse") ? &axes->reverse : qn_parser_is_word(p, name, "exclusive") ? &axes->exclusive : NULL;
+  if (qn_parser_is_word(p, name, "include_initial"))
+    return QN_PARSER_FAIL(p, QUERN_E_UNSUPPORTED, name->at, "include_initial gives one element more than the others have; call the op by itself");
+  if (!flag) return QN_PARSER_WRONG(p, name->at, "unknown keyword '%.*s': expected axis, reverse or exclusive", QN_PARSER_SHOWN(p, name));
+  return read_flag(p, name, flag);
+}
+
+/* keepdims = 0 or 1 of a call that reduces. */
+static int keepdims(qn_parser *p, const qn_token *name, qn_nest *nest) {
+  if (!qn_parser_is_word(p, name, "keepdims"))
+    return QN_PARSER_WRONG(p, name->at, "unknown keyword '%.*s': expected axis or keepdims", QN_PARSER_SHOWN(p, name));
+  if (!qn_row_op_of(nest->call.v.op->builtin)->is_reduced)
+    return QN_PARSER_WRONG(p, name->at, "keepdims: %.*s keeps all dimensions", QN_PARSER_SHOWN(p, nest->token));
+  if (nest->has_keepdims) return QN_PARSER_WRONG(p, name->at, "keepdims is given twice");
+  nest->has_keepdims = 1;
+  return read_flag(p, name, &p->parsed.axes[nest->call.axes].keepdims);
+}
+
+/* axis = N or axis = (N, ...), or another keyword; behind '(' or ',' of a call that reduces or scans. */
 static int keyword(qn_parser *p, qn_nest *nest) {
   qn_axes *axes = &p->parsed.axes[nest->call.axes];
   const qn_token *name = qn_parser_take(p);
-  const int is_axis = qn_parser_is_word(p, name, "axis");
-  int64_t value;
   qn_parser_take(p);
-  if (!is_axis && qn_callee_scans(&nest->call)) return scan_keyword(p, name, axes);
-  if (!is_axis && !qn_parser_is_word(p, name, "keepdims"))
-    return QN_PARSER_WRONG(p, name->at, "unknown keyword '%.*s': expected axis or keepdims", QN_PARSER_SHOWN(p, name));
-  if (!is_axis) {
-    if (!qn_row_op_of(nest->call.v.op->builtin)->is_reduced)
-      return QN_PARSER_WRONG(p, name->at, "keepdims: %.*s keeps all dimensions", QN_PARSER_SHOWN(p, nest->token));
-    if (nest->has_keepdims) return QN_PARSER_WRONG(p, name->at, "keepdims is given twice");
-    nest->has_keepdims = 1;
-    if (!axis_number(p, 1, "0 or 1", &value)) return 0;
-    if (value < 0) return QN_PARSER_WRONG(p, name->at, "keepdims: expected 0 or 1");
-    axes->keepdims = (uint8_t)value;
-    return 1;
-  }
+  if (!qn_parser_is_word(p, name, "axis")) return qn_callee_scans(&nest->call) ? scan_keyword(p, name, axes) : keepdims(p, name, nest);
   if (!axes->is_all) return QN_PARSER_WRONG(p, name->at, "axis is given twice");
   axes->is_all = 0;
   if (!qn_parser_accept(p, QN_SIGN_OPEN)) return one_axis(p, axes);

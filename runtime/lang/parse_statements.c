@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "lang/canonical.h"
-#include "lang/dtype_name.h"
 #include "lang/parse.h"
 #include "lang/parser.h"
 
@@ -101,15 +100,6 @@ static void note_backward_ops(qn_parser *p) {
   if (sum) qn_parser_note_op(p, sum);
 }
 
-/* Marks the names of dtypes. */
-static void find_types(qn_parser *p) {
-  for (int32_t i = 0; i < p->parsed.n_tokens; i++) {
-    qn_token *token = &p->parsed.tokens[i];
-    const int is_name = token->kind == QN_TOKEN_NAME;
-    token->dtype = is_name ? qn_dtype_of_name(p->parsed.source.text + token->at, token->size) : QN_DTYPE_NONE;
-  }
-}
-
 /* Scratch memory for everything: sizes follow from the number of tokens. 0: out of memory. */
 static int make_room(qn_parser *p) {
   const size_t n = (size_t)p->parsed.n_tokens;
@@ -140,7 +130,6 @@ quern_status qn_parse(quern_ctx *ctx, qn_parsed *parsed) {
   int is_read = 0;
   if (make_room(&p)) {
     p.next = qn_syntax_begins_with_name(p.parsed.source.text, p.parsed.tokens) ? 2 : 0;
-    find_types(&p);
     qn_parser_find_own_names(&p);
     is_read = body(&p);
   } else {

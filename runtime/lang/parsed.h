@@ -21,7 +21,7 @@ typedef struct qn_parsed {
   int32_t in[QN_MAX_OPERANDS], params[QN_MAX_PARAMS];
   int32_t out[QN_MAX_OPERANDS]; /* -1: the result, which has no name */
   int32_t out_variables[QN_MAX_OPERANDS]; /* the variable with each output's value */
-  qn_axes *axes;        /* of each call that reduces */
+  qn_axes *axes;        /* of each call that reduces or scans */
   int32_t n_axes;
   qn_opening *openings; /* canonical.h */
   int32_t n_openings;

@@ -167,7 +167,7 @@ static int ends_value(const char *text, const qn_token *tokens, int32_t n) {
   if (last->kind == QN_TOKEN_NAME) {
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
       if (last->size == strlen(words[k]) && memcmp(text + last->at, words[k], last->size) == 0) return 0;
-    return qn_dtype_of_name(text + last->at, last->size) == QN_DTYPE_NONE;
+    return last->dtype == QN_DTYPE_NONE;
   }
   if (!qn_token_is_sign(last, QN_SIGN_CLOSE)) return 0;
   const int is_cast = n >= 3 && qn_token_is_sign(&last[-2], QN_SIGN_OPEN) && last[-1].kind == QN_TOKEN_NAME && !ends_value(text, tokens, n - 1);
@@ -234,7 +234,9 @@ static quern_status scan_token(const qn_source *source, qn_token *token) {
       return qn_syntax_fail(source, QUERN_E_SYNTAX, at, "'%c' does not belong to the expression language", text[at]);
   }
   token->size = end - at;
-  if (token->kind == QN_TOKEN_NAME) read_logic_word(text, token);
+  if (token->kind != QN_TOKEN_NAME) return QUERN_OK;
+  token->dtype = qn_dtype_of_name(text + at, token->size);
+  read_logic_word(text, token);
   return QUERN_OK;
 }
 
@@ -253,7 +255,7 @@ quern_status qn_syntax_scan(qn_source *source, qn_token *tokens, int32_t *n_toke
     source->n_tokens = n;
     at = skip_blank(source->text, at, ends_value(source->text, tokens, n), &unfinished);
     if (unfinished != UINT32_MAX) return qn_syntax_fail(source, QUERN_E_SYNTAX, unfinished, "unfinished comment");
-    tokens[n] = (qn_token){.at = at, .sign = QN_SIGN_OTHER};
+    tokens[n] = (qn_token){.at = at, .sign = QN_SIGN_OTHER, .dtype = QN_DTYPE_NONE};
     if (at == source->size) break;
     quern_status status = scan_token(source, &tokens[n]);
     if (status) return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * syntax.h: the text of an expression as tokens, its numbers, and errors at places in it. The same tokens, numbers and words
- * as gen/front/parse.lua and gen/base/source.lua. Knows no grammar and no ops. */
+ * as gen/front/tokens.lua, places as gen/base/source.lua. Knows no grammar and no ops. */
 #ifndef QN_SYNTAX_H
 #define QN_SYNTAX_H
 
@@ -71,11 +71,11 @@ typedef enum qn_written { QN_WRITTEN_AS_IS, QN_WRITTEN_OR, QN_WRITTEN_AND, QN_WR
 typedef struct qn_token {
   uint32_t at, size;
   uint8_t kind, sign;
-  uint8_t dtype;    /* set by the parser: the name is a dtype's */
+  uint8_t dtype;    /* that the name is of; QN_DTYPE_NONE: it is of none */
   uint8_t renamed;  /* set by the parser: a variable's letter in the canonical text, or 0 */
   uint8_t written;  /* a qn_written */
-  uint8_t closes;   /* set by the parser: the ')' that were added behind it; */
-  uint16_t opens;   /* the last qn_opening before it, plus 1 */
+  uint8_t closes;   /* set by the parser: the ')' that are added behind it */
+  uint16_t opens;   /* likewise: the last qn_opening before it, plus 1; 0: there is none */
   int32_t variable; /* set by the parser: the variable's number; of a called op: its number in qn_parsed.ops, plus 1 */
 } qn_token;
 
