@@ -59,6 +59,14 @@ local function gives_float(types, op)
   return false
 end
 
+-- The formula of an absolute error; of several outputs the bound has an assignment for each.
+local function absolute(op, formula)
+  if #op.outputs == 1 then return "|error| <= " .. formula end
+  local parts = {}
+  for output, value in formula:gmatch "([%w_]+) = (.-);" do parts[#parts + 1] = string.format("|error of %s| <= %s", output, value) end
+  return table.concat(parts, ", ")
+end
+
 -- "f32 1, f64 2 ULP", or the formula of an absolute error; "": its results are no floats, or nothing is declared.
 local function bound_of(types, op)
   if op.backward_of or kinds.of(op).dtypes_words then return "" end
@@ -71,7 +79,7 @@ local function bound_of(types, op)
       if not text and op.ulp[dtype] then parts[#parts + 1] = dtype .. " " .. number.decimal(op.ulp[dtype]) end
     end
   end
-  if formula then return "|error| <= " .. formula .. ", u the unit roundoff of the dtype" end
+  if formula then return absolute(op, formula) .. ", u the unit roundoff of the dtype" end
   if #parts > 0 then return table.concat(parts, ", ") .. " ULP; f16 and bf16 are computed in f32 and rounded" end
   local is_elementwise = kinds.is_formula(op) and kinds.of(op).computes and not kinds.of(op).has_stages
   return is_elementwise and gives_float(types, op) and "correctly rounded (0.5 ULP)" or ""
