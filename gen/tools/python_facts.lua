@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The module python/quern/_facts.py, for docstrings: of each op its declared error and an example of its spec. Makes a string.
+-- The module python/quern/_facts.py: for docstrings of each op its declared error and an example of its spec; what other libraries
+-- call ops. Makes a string.
 
 local bounds = require "gen.tools.bounds"
+local foreign = require "gen.front.foreign"
 local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"
 
@@ -90,7 +92,8 @@ local function python_string(text) return '"' .. text:gsub('[\\"]', "\\%0"):gsub
 function M.text(rows, types)
   local out = { [[
 # SPDX-License-Identifier: Apache-2.0
-"""Of each op what the docstring says beside the description. Written by `lua5.4 build.lua list --python`."""
+"""Of each op what the docstring says beside the description; other libraries' names of ops. Written by `lua5.4 build.lua list
+--python`."""
 
 # name: (the declared error, an example's arguments, its result)
 FACTS = {]] }
@@ -98,6 +101,13 @@ FACTS = {]] }
     local arguments, result = example_of(row.op)
     out[#out + 1] = string.format("    %s: (%s, %s, %s),", python_string(row.op.name), python_string(bound_of(types, row.op)),
                                   python_string(arguments or ""), python_string(result or ""))
+  end
+  out[#out + 1] = "}\n\n# Another library's name: ours.\nALIASES = {"
+  local names = {}
+  for name in pairs(foreign.aliases) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    out[#out + 1] = string.format("    %s: %s,", python_string(name), python_string(foreign.aliases[name]))
   end
   out[#out + 1] = "}\n"
   return table.concat(out, "\n")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of each op what the docstring says beside the description. Written by `lua5.4 build.lua list --python`."""
+"""Of each op what the docstring says beside the description; other libraries' names of ops. Written by `lua5.4 build.lua list
+--python`."""
 
 # name: (the declared error, an example's arguments, its result)
 FACTS = {
@@ -308,4 +309,65 @@ FACTS = {
     "vector_norm_backward": ("", "", ""),
     "where": ("", "True, 1.0, 2.0", "1.0"),
     "where_backward": ("", "", ""),
+}
+
+# Another library's name: ours.
+ALIASES = {
+    "absolute": "abs",
+    "alltrue": "all",
+    "amax": "max",
+    "amin": "min",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "around": "round",
+    "bitwise_left": "bitwise_left_shift",
+    "bitwise_not": "bitwise_invert",
+    "clamp": "clip",
+    "count": "count_nonzero",
+    "cumprod": "cumulative_prod",
+    "cumsum": "cumulative_sum",
+    "deg2rad": "radians",
+    "div": "divide",
+    "eq": "equal",
+    "expit": "sigmoid",
+    "fabs": "abs",
+    "float_divide": "divide",
+    "ge": "greater_equal",
+    "greater_or_equal": "greater_equal",
+    "gt": "greater",
+    "hardsigmoid": "hard_sigmoid",
+    "hardswish": "hard_swish",
+    "invert": "bitwise_invert",
+    "le": "less_equal",
+    "left_shift": "bitwise_left_shift",
+    "less_or_equal": "less_equal",
+    "llrint": "rint",
+    "logistic": "sigmoid",
+    "logsigmoid": "log_sigmoid",
+    "lrint": "rint",
+    "lt": "less",
+    "minus": "subtract",
+    "mod": "remainder",
+    "mul": "multiply",
+    "ne": "not_equal",
+    "nearbyint": "rint",
+    "neg": "negative",
+    "norm": "vector_norm",
+    "plus": "add",
+    "power": "pow",
+    "product": "prod",
+    "rad2deg": "degrees",
+    "right_shift": "bitwise_right_shift",
+    "scalbln": "ldexp",
+    "scalbn": "ldexp",
+    "sometrue": "any",
+    "sub": "subtract",
+    "swish": "silu",
+    "times": "multiply",
+    "true_divide": "divide",
 }
