@@ -15,19 +15,21 @@ local function functions(rows)
   for name, sentence in pairs(rows) do M.functions[name] = sentence end
 end
 
--- The same function of another name: "write NAME".
+-- The same function of another name: "write NAME". gen/tools/python_facts.lua has these names for Python, too.
+M.aliases = {}
 local function aliases(rows)
-  for name, other in pairs(rows) do M.functions[name] = "write " .. other end
+  for name, other in pairs(rows) do M.aliases[name], M.functions[name] = other, "write " .. other end
 end
 
--- NumPy, the array API
+-- NumPy, the array API, scipy.special
 aliases {
   absolute = "abs", amax = "max", amin = "min", arccos = "acos", arccosh = "acosh", arcsin = "asin", arcsinh = "asinh",
   arctan = "atan", arctan2 = "atan2", arctanh = "atanh", around = "round", bitwise_not = "bitwise_invert",
   deg2rad = "radians", greater_or_equal = "greater_equal", invert = "bitwise_invert", left_shift = "bitwise_left_shift",
   less_or_equal = "less_equal", power = "pow", product = "prod", rad2deg = "degrees", right_shift = "bitwise_right_shift",
   true_divide = "divide", float_divide = "divide", alltrue = "all", sometrue = "any", bitwise_left = "bitwise_left_shift",
-  count = "count_nonzero", minus = "subtract", plus = "add", times = "multiply",
+  count = "count_nonzero", minus = "subtract", plus = "add", times = "multiply", expit = "sigmoid", logistic = "sigmoid",
+  mod = "remainder",
 }
 functions {
   mod = "write remainder(x, y), with the sign of y, or fmod(x, y), with that of x",

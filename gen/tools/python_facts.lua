@@ -1,20 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The module python/quern/_facts.py, for docstrings: of each op its declared error and an example of its spec. Makes a string.
+-- The module python/quern/_facts.py: for docstrings of each op its declared error and an example of its spec; what other libraries
+-- call ops. Makes a string.
 
 local bounds = require "gen.tools.bounds"
+local foreign = require "gen.front.foreign"
 local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"
 
 local M = {}
-
--- The shortest decimal that is this float.
-local function shortest(value)
-  for digits = 1, 17 do
-    local text = string.format("%." .. digits .. "g", value)
-    if tonumber(text) == value then return text end
-  end
-end
 
 -- A number, bool or list of an example as Python writes it. dtype: of the operand, where it has one of its own
 local function python_value(value, dtype)
@@ -25,11 +19,10 @@ local function python_value(value, dtype)
     for k, item in ipairs(value) do items[k] = python_value(item, dtype) end
     return "[" .. table.concat(items, ", ") .. "]"
   end
-  if math.type(value) == "integer" then return tostring(value) end
   if value ~= value then return 'float("nan")' end
   if value == math.huge or value == -math.huge then return value > 0 and 'float("inf")' or '-float("inf")' end
-  local text = shortest(value)
-  return text:find "[.e]" and text or text .. ".0"
+  local text = number.text(value)
+  return (math.type(value) == "integer" or text:find "[.e]") and text or text .. ".0"
 end
 
 -- The first example that has all inputs: "x, y" and what comes out, as Python writes both; nil: there is none.
@@ -68,6 +61,14 @@ local function gives_float(types, op)
   return false
 end
 
+-- The formula of an absolute error; of several outputs the bound has an assignment for each.
+local function absolute(op, formula)
+  if #op.outputs == 1 then return "|error| <= " .. formula end
+  local parts = {}
+  for output, value in formula:gmatch "([%w_]+) = (.-);" do parts[#parts + 1] = string.format("|error of %s| <= %s", output, value) end
+  return table.concat(parts, ", ")
+end
+
 -- "f32 1, f64 2 ULP", or the formula of an absolute error; "": its results are no floats, or nothing is declared.
 local function bound_of(types, op)
   if op.backward_of or kinds.of(op).dtypes_words then return "" end
@@ -80,7 +81,7 @@ local function bound_of(types, op)
       if not text and op.ulp[dtype] then parts[#parts + 1] = dtype .. " " .. number.decimal(op.ulp[dtype]) end
     end
   end
-  if formula then return "|error| <= " .. formula .. ", u the unit roundoff of the dtype" end
+  if formula then return absolute(op, formula) .. ", u the unit roundoff of the dtype" end
   if #parts > 0 then return table.concat(parts, ", ") .. " ULP; f16 and bf16 are computed in f32 and rounded" end
   local is_elementwise = kinds.is_formula(op) and kinds.of(op).computes and not kinds.of(op).has_stages
   return is_elementwise and gives_float(types, op) and "correctly rounded (0.5 ULP)" or ""
@@ -91,7 +92,8 @@ local function python_string(text) return '"' .. text:gsub('[\\"]', "\\%0"):gsub
 function M.text(rows, types)
   local out = { [[
 # SPDX-License-Identifier: Apache-2.0
-"""Of each op what the docstring says beside the description. Written by `lua5.4 build.lua list --python`."""
+"""Of each op what the docstring says beside the description; other libraries' names of ops. Written by `lua5.4 build.lua list
+--python`."""
 
 # name: (the declared error, an example's arguments, its result)
 FACTS = {]] }
@@ -99,6 +101,13 @@ FACTS = {]] }
     local arguments, result = example_of(row.op)
     out[#out + 1] = string.format("    %s: (%s, %s, %s),", python_string(row.op.name), python_string(bound_of(types, row.op)),
                                   python_string(arguments or ""), python_string(result or ""))
+  end
+  out[#out + 1] = "}\n\n# Another library's name: ours.\nALIASES = {"
+  local names = {}
+  for name in pairs(foreign.aliases) do names[#names + 1] = name end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    out[#out + 1] = string.format("    %s: %s,", python_string(name), python_string(foreign.aliases[name]))
   end
   out[#out + 1] = "}\n"
   return table.concat(out, "\n")

@@ -5,23 +5,18 @@ import sys
 
 from . import _quern
 
-# Another library's name: ours.
-FOREIGN = {"absolute": "abs", "fabs": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
-           "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "power": "pow", "float_power": "pow", "mod": "remainder",
-           "true_divide": "divide", "bitwise_not": "bitwise_invert", "invert": "bitwise_invert",
-           "left_shift": "bitwise_left_shift",
-           "right_shift": "bitwise_right_shift", "conjugate": "conj", "fix": "trunc", "around": "round", "amax": "max",
-           "amin": "min", "product": "prod", "cumsum": "cumulative_sum", "cumprod": "cumulative_prod", "deg2rad": "radians",
-           "rad2deg": "degrees", "sub": "subtract", "mul": "multiply", "div": "divide", "neg": "negative", "eq": "equal",
-           "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "clamp": "clip",
-           "norm": "vector_norm", "swish": "silu", "logistic": "sigmoid", "expit": "sigmoid"}
+
+def ours(name):
+    """Quern's name of another library's function; None."""
+    from ._facts import ALIASES  # a large table: not when the package is imported
+    return ALIASES.get(name)
 
 
 def advice(name, known):
     """"; did you mean ...?", or ""."""
-    ours = FOREIGN.get(name)
-    if ours in known:
-        return "; it is called {!r} here".format(ours)
+    own = ours(name)
+    if own in known:
+        return "; it is called {!r} here".format(own)
     import difflib
     near = difflib.get_close_matches(name, known, 3, 0.6)
     if not near:

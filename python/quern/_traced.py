@@ -7,7 +7,7 @@ import re
 import sys
 
 from . import _quern
-from ._names import FOREIGN
+from ._names import ours
 
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 _LONGEST_TEXT = 60000
@@ -439,7 +439,7 @@ _TORCH = frozenset("sum mean prod amax amin all any softmax log_softmax logsumex
 def _function(name):
     """quern.NAME, of that name or of what other libraries call it, where that is an op or made of ops; None."""
     quern = sys.modules["quern"]
-    name = name if name in quern.__dict__ else FOREIGN.get(name, name)
+    name = name if name in quern.__dict__ else ours(name)
     found = quern.__dict__.get(name)
     return found if isinstance(found, _quern.Op) or name in ("clip", "astype") else None
 
