@@ -8,14 +8,6 @@ local number = require "gen.base.number"
 
 local M = {}
 
--- The shortest decimal that is this float.
-local function shortest(value)
-  for digits = 1, 17 do
-    local text = string.format("%." .. digits .. "g", value)
-    if tonumber(text) == value then return text end
-  end
-end
-
 -- A number, bool or list of an example as Python writes it. dtype: of the operand, where it has one of its own
 local function python_value(value, dtype)
   if math.type(value) and dtype == "bool" then return value ~= 0 and "True" or "False" end
@@ -28,7 +20,7 @@ local function python_value(value, dtype)
   if math.type(value) == "integer" then return tostring(value) end
   if value ~= value then return 'float("nan")' end
   if value == math.huge or value == -math.huge then return value > 0 and 'float("inf")' or '-float("inf")' end
-  local text = shortest(value)
+  local text = number.text(value)
   return text:find "[.e]" and text or text .. ".0"
 end
 
