@@ -65,7 +65,6 @@ int array_source_read(array_source *source, void *memory, size_t size, char why[
   }
   if (got < size) return refuse(why, source->is_input ? "truncated: it ends before its array does" : "truncated while it was being read");
   if (source->at >= 0) source->at += (int64_t)size;
-  source->left -= (int64_t)size;
   if (source->has_crc) source->crc = npz_crc(source->crc, memory, size);
   return 1;
 }
@@ -109,7 +108,6 @@ static int open_member(array_source *source, int64_t file_bytes, const char *nam
   npz_member member;
   if (!npz_find(source->fd, file_bytes, name, usual, &member, why)) return 0;
   source->at = member.data_at;
-  source->left = member.bytes;
   source->has_crc = 1;
   source->wanted_crc = member.crc;
   if (member.is_deflated && !inflater_open(source->fd, member.data_at, member.packed_bytes, &source->inflater, why)) return 0;
@@ -148,7 +146,6 @@ static int open_file(array_source *source, const char *file, const char *name, c
   source->fd = plain.fd;
   source->header = plain.header;
   source->at = plain.header.data_offset;
-  source->left = plain.header.data_bytes;
   return name ? refuse(why, "this is an .npy file, which has no array %.60s", name) : 1;
 }
 

@@ -14,7 +14,6 @@ typedef struct array_source {
   int fd;       /* -1: none is open */
   int is_input; /* standard input */
   int64_t at;   /* the place in the file of what comes next; of standard input -1 */
-  int64_t left; /* bytes of the file that come next; of standard input those of the array */
   int has_crc;
   uint32_t crc, wanted_crc;
   struct inflater *inflater; /* of an array that is packed */
