@@ -5,8 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,14 +14,6 @@
 #include "npz.h"
 
 enum { PREAMBLE = 12 }; /* bytes that tell where a header ends */
-
-__attribute__((format(printf, 2, 3))) static int refuse(char *why, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(why, NPY_WHY_SIZE, format, arguments);
-  va_end(arguments);
-  return 0;
-}
 
 int array_source_splits(const char *path, char *file, const char **name) {
   const size_t n = strlen(path);
@@ -56,7 +46,7 @@ static int read_some(int fd, int64_t at, void *memory, size_t size, size_t *got,
   return 1;
 }
 
-int array_source_read(array_source *source, void *memory, size_t size, char why[NPY_WHY_SIZE]) {
+int array_source_read(array_source *source, void *memory, size_t size, char why[WHY_SIZE]) {
   size_t got = size;
   if (source->inflater) {
     if (!inflater_read(source->inflater, memory, size, why)) return 0;
@@ -69,7 +59,7 @@ int array_source_read(array_source *source, void *memory, size_t size, char why[
   return 1;
 }
 
-int array_source_finish(array_source *source, char why[NPY_WHY_SIZE]) {
+int array_source_finish(array_source *source, char why[WHY_SIZE]) {
   char more;
   size_t got = 0;
   if (source->has_crc && source->crc != source->wanted_crc)
@@ -111,7 +101,7 @@ static int open_member(array_source *source, int64_t file_bytes, const char *nam
   source->has_crc = 1;
   source->wanted_crc = member.crc;
   if (member.is_deflated && !inflater_open(source->fd, member.data_at, member.packed_bytes, &source->inflater, why)) return 0;
-  char about[NPY_WHY_SIZE];
+  char about[WHY_SIZE];
   if (read_header(source, member.bytes, about)) return 1;
   return refuse(why, "its array %.60s: %.180s", member.name, about);
 }
@@ -130,7 +120,7 @@ static int open_input(array_source *source, char *why) {
 static int is_archive(int fd) {
   char magic[4];
   size_t got;
-  char why[NPY_WHY_SIZE];
+  char why[WHY_SIZE];
   return read_some(fd, 0, magic, sizeof magic, &got, why) && got == 4 &&
          (memcmp(magic, "PK\3\4", 4) == 0 || memcmp(magic, "PK\5\6", 4) == 0);
 }
@@ -149,7 +139,7 @@ static int open_file(array_source *source, const char *file, const char *name, c
   return name ? refuse(why, "this is an .npy file, which has no array %.60s", name) : 1;
 }
 
-int array_source_open(const char *path, const char *usual, array_source *source, char why[NPY_WHY_SIZE]) {
+int array_source_open(const char *path, const char *usual, array_source *source, char why[WHY_SIZE]) {
   const char *name;
   struct stat facts;
   memset(source, 0, sizeof *source);

@@ -20,13 +20,13 @@ typedef struct array_source {
 } array_source;
 
 /* path: a file, FILE.npz:NAME, or "-". usual: the operand's name. Reads the header. */
-int array_source_open(const char *path, const char *usual, array_source *source, char why[NPY_WHY_SIZE]);
+int array_source_open(const char *path, const char *usual, array_source *source, char why[WHY_SIZE]);
 
 /* The next `size` bytes of the data. */
-int array_source_read(array_source *source, void *memory, size_t size, char why[NPY_WHY_SIZE]);
+int array_source_read(array_source *source, void *memory, size_t size, char why[WHY_SIZE]);
 
 /* That all has been read, and nothing comes behind. */
-int array_source_finish(array_source *source, char why[NPY_WHY_SIZE]);
+int array_source_finish(array_source *source, char why[WHY_SIZE]);
 
 void array_source_close(array_source *source);
 
