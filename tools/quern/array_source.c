@@ -12,6 +12,7 @@
 
 #include "inflate.h"
 #include "npz.h"
+#include "reading.h"
 
 enum { PREAMBLE = 12 }; /* bytes that tell where a header ends */
 
@@ -32,25 +33,11 @@ int array_source_splits(const char *path, char *file, const char **name) {
 
 /* ---- Bytes ---- */
 
-/* From a place in the file; at < 0: from where a stream is. *got: how many, fewer at the end. */
-static int read_some(int fd, int64_t at, void *memory, size_t size, size_t *got, char *why) {
-  char *to = memory;
-  for (*got = 0; *got < size;) {
-    const size_t step = size - *got < 1 << 30 ? size - *got : 1 << 30;
-    const ssize_t n = at < 0 ? read(fd, to + *got, step) : pread(fd, to + *got, step, (off_t)(at + (int64_t)*got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return refuse(why, "cannot be read: %s", strerror(errno));
-    if (n == 0) return 1;
-    *got += (size_t)n;
-  }
-  return 1;
-}
-
 int array_source_read(array_source *source, void *memory, size_t size, char why[WHY_SIZE]) {
   size_t got = size;
   if (source->inflater) {
     if (!inflater_read(source->inflater, memory, size, why)) return 0;
-  } else if (!read_some(source->fd, source->at, memory, size, &got, why)) {
+  } else if (!read_bytes(source->fd, source->at, memory, size, &got, why)) {
     return 0;
   }
   if (got < size) return refuse(why, source->is_input ? "truncated: it ends before its array does" : "truncated while it was being read");
@@ -64,7 +51,7 @@ int array_source_finish(array_source *source, char why[WHY_SIZE]) {
   size_t got = 0;
   if (source->has_crc && source->crc != source->wanted_crc)
     return refuse(why, "damaged: its bytes are not those of its checksum");
-  if (source->is_input && !read_some(source->fd, -1, &more, 1, &got, why)) return 0;
+  if (source->is_input && !read_bytes(source->fd, -1, &more, 1, &got, why)) return 0;
   return got == 0 ? 1 : refuse(why, "too long: something comes behind its array");
 }
 
@@ -121,7 +108,7 @@ static int is_archive(int fd) {
   char magic[4];
   size_t got;
   char why[WHY_SIZE];
-  return read_some(fd, 0, magic, sizeof magic, &got, why) && got == 4 &&
+  return read_bytes(fd, 0, magic, sizeof magic, &got, why) && got == 4 &&
          (memcmp(magic, "PK\3\4", 4) == 0 || memcmp(magic, "PK\5\6", 4) == 0);
 }
 

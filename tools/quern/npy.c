@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "reading.h"
+
 #define MAGIC "\x93NUMPY"
 #define MAGIC_BYTES 6
 
@@ -256,18 +258,9 @@ size_t npy_format(char kind, int32_t item_bytes, int32_t ndim, const int64_t *sh
 /* ---- Files ---- */
 
 int npy_read(const npy_file *file, int64_t offset, void *memory, size_t size, char why[WHY_SIZE]) {
-  char *at = memory;
-  off_t position = (off_t)(file->header.data_offset + offset);
-  while (size > 0) {
-    const ssize_t n = pread(file->fd, at, size < 1 << 30 ? size : 1 << 30, position);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return refuse(why, "cannot be read: %s", strerror(errno));
-    if (n == 0) return refuse(why, "truncated while it was being read");
-    at += n;
-    position += n;
-    size -= (size_t)n;
-  }
-  return 1;
+  size_t got;
+  if (!read_bytes(file->fd, file->header.data_offset + offset, memory, size, &got, why)) return 0;
+  return got == size ? 1 : refuse(why, "truncated while it was being read");
 }
 
 static int read_header(npy_file *file, int64_t file_bytes, char *why) {

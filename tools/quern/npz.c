@@ -3,11 +3,11 @@
  * npz.c: see npz.h. Records are those of PKWARE's APPNOTE: little-endian, without padding. */
 #include "npz.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "reading.h"
 
 #define LOCAL 0x04034b50u
 #define ENTRY 0x02014b50u
@@ -58,17 +58,9 @@ uint32_t npz_crc(uint32_t crc, const void *bytes, size_t size) {
 /* ---- Reading ---- */
 
 static int read_at(int fd, int64_t offset, void *memory, size_t size, char *why) {
-  char *at = memory;
-  while (size > 0) {
-    const ssize_t n = pread(fd, at, size, (off_t)offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return refuse(why, "cannot be read: %s", strerror(errno));
-    if (n == 0) return refuse(why, "truncated: the archive ends too early");
-    at += n;
-    offset += n;
-    size -= (size_t)n;
-  }
-  return 1;
+  size_t got;
+  if (!read_bytes(fd, offset, memory, size, &got, why)) return 0;
+  return got == size ? 1 : refuse(why, "truncated: the archive ends too early");
 }
 
 /* Where the directory is, and its size, from the end of the file. */

@@ -128,29 +128,25 @@ int output_file_begin(output_file *file, const char *path, int64_t bytes, char w
 
 /* ---- Writing ---- */
 
-int output_file_write(output_file *file, const void *bytes, size_t size, char why[WHY_SIZE]) {
-  const char *at = bytes;
-  while (size > 0) {
-    const ssize_t n = write(file->fd, at, size < 1 << 30 ? size : 1 << 30);
+/* To a place in the file; at < 0: to its end. */
+static int write_bytes(int fd, int64_t at, const void *bytes, size_t size, char *why) {
+  const char *from = bytes;
+  for (size_t done = 0; done < size;) {
+    const size_t step = size - done < 1 << 30 ? size - done : 1 << 30;
+    const ssize_t n = at < 0 ? write(fd, from + done, step) : pwrite(fd, from + done, step, (off_t)(at + (int64_t)done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return refuse(why, "cannot be written: %s", n < 0 ? strerror(errno) : "the disk takes nothing more");
-    at += n;
-    size -= (size_t)n;
+    done += (size_t)n;
   }
   return 1;
 }
 
+int output_file_write(output_file *file, const void *bytes, size_t size, char why[WHY_SIZE]) {
+  return write_bytes(file->fd, -1, bytes, size, why);
+}
+
 int output_file_patch(output_file *file, int64_t offset, const void *bytes, size_t size, char why[WHY_SIZE]) {
-  const char *at = bytes;
-  while (size > 0) {
-    const ssize_t n = pwrite(file->fd, at, size, (off_t)offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return refuse(why, "cannot be written: %s", n < 0 ? strerror(errno) : "the disk takes nothing more");
-    at += n;
-    offset += n;
-    size -= (size_t)n;
-  }
-  return 1;
+  return write_bytes(file->fd, offset, bytes, size, why);
 }
 
 int output_file_finish(output_file *file, char why[WHY_SIZE]) {
