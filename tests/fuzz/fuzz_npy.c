@@ -16,9 +16,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   npy_header header, again;
-  char why[NPY_WHY_SIZE] = "", text[NPY_FORMAT_SIZE];
+  char why[WHY_SIZE] = "", text[NPY_FORMAT_SIZE];
   if (!npy_parse(data, size, (int64_t)size, &header, why)) {
-    CHECK(why[0] && strlen(why) < NPY_WHY_SIZE && !strchr(why, '\n'));
+    CHECK(why[0] && strlen(why) < WHY_SIZE && !strchr(why, '\n'));
     /* The same header before a file as long as it says. */
     if (strncmp(why, "truncated: its header says", 26) != 0 && strncmp(why, "too long: its header says", 25) != 0)
       return 0;

@@ -14,7 +14,7 @@
 #include "../tools/quern/npy.c" /* a part of the program, which is no library */
 #include "tap.h"
 
-static char folder[256], path[320], why[NPY_WHY_SIZE];
+static char folder[256], path[320], why[WHY_SIZE];
 
 /* ---- Files in memory ---- */
 

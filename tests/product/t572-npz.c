@@ -16,7 +16,7 @@ enum { N = 3, MOST = 4096 };
 static const char *const names[N] = {"x", "weights", "z"};
 static unsigned char image[MOST];
 static int64_t image_size, data_at[N], directory_at;
-static char path[256], why[NPZ_WHY_SIZE];
+static char path[256], why[WHY_SIZE];
 
 /* An archive of N members of k + 5 bytes; as if `gap` bytes lay before the first, for its numbers alone. */
 static void make_image(int64_t gap) {
@@ -59,7 +59,7 @@ static int look(int fd, int64_t size) {
     group_count(1);
     if (good && (member.data_at < 0 || member.packed_bytes < 0 || member.bytes < 0 || member.data_at > size || member.packed_bytes > size - member.data_at))
       group_fail("%lld bytes at %lld of a file of %lld", (long long)member.packed_bytes, (long long)member.data_at, (long long)size);
-    if (!good && (!why[0] || strchr(why, '\n') || strlen(why) >= NPZ_WHY_SIZE - 1)) group_fail("it says '%s'", why);
+    if (!good && (!why[0] || strchr(why, '\n') || strlen(why) >= WHY_SIZE - 1)) group_fail("it says '%s'", why);
   }
   return n;
 }

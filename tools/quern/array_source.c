@@ -5,8 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,16 +12,9 @@
 
 #include "inflate.h"
 #include "npz.h"
+#include "reading.h"
 
 enum { PREAMBLE = 12 }; /* bytes that tell where a header ends */
-
-__attribute__((format(printf, 2, 3))) static int refuse(char *why, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(why, NPY_WHY_SIZE, format, arguments);
-  va_end(arguments);
-  return 0;
-}
 
 int array_source_splits(const char *path, char *file, const char **name) {
   const size_t n = strlen(path);
@@ -42,40 +33,25 @@ int array_source_splits(const char *path, char *file, const char **name) {
 
 /* ---- Bytes ---- */
 
-/* From a place in the file; at < 0: from where a stream is. *got: how many, fewer at the end. */
-static int read_some(int fd, int64_t at, void *memory, size_t size, size_t *got, char *why) {
-  char *to = memory;
-  for (*got = 0; *got < size;) {
-    const size_t step = size - *got < 1 << 30 ? size - *got : 1 << 30;
-    const ssize_t n = at < 0 ? read(fd, to + *got, step) : pread(fd, to + *got, step, (off_t)(at + (int64_t)*got));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return refuse(why, "cannot be read: %s", strerror(errno));
-    if (n == 0) return 1;
-    *got += (size_t)n;
-  }
-  return 1;
-}
-
-int array_source_read(array_source *source, void *memory, size_t size, char why[NPY_WHY_SIZE]) {
+int array_source_read(array_source *source, void *memory, size_t size, char why[WHY_SIZE]) {
   size_t got = size;
   if (source->inflater) {
     if (!inflater_read(source->inflater, memory, size, why)) return 0;
-  } else if (!read_some(source->fd, source->at, memory, size, &got, why)) {
+  } else if (!read_bytes(source->fd, source->at, memory, size, &got, why)) {
     return 0;
   }
   if (got < size) return refuse(why, source->is_input ? "truncated: it ends before its array does" : "truncated while it was being read");
   if (source->at >= 0) source->at += (int64_t)size;
-  source->left -= (int64_t)size;
   if (source->has_crc) source->crc = npz_crc(source->crc, memory, size);
   return 1;
 }
 
-int array_source_finish(array_source *source, char why[NPY_WHY_SIZE]) {
+int array_source_finish(array_source *source, char why[WHY_SIZE]) {
   char more;
   size_t got = 0;
   if (source->has_crc && source->crc != source->wanted_crc)
     return refuse(why, "damaged: its bytes are not those of its checksum");
-  if (source->is_input && !read_some(source->fd, -1, &more, 1, &got, why)) return 0;
+  if (source->is_input && !read_bytes(source->fd, -1, &more, 1, &got, why)) return 0;
   return got == 0 ? 1 : refuse(why, "too long: something comes behind its array");
 }
 
@@ -109,11 +85,10 @@ static int open_member(array_source *source, int64_t file_bytes, const char *nam
   npz_member member;
   if (!npz_find(source->fd, file_bytes, name, usual, &member, why)) return 0;
   source->at = member.data_at;
-  source->left = member.bytes;
   source->has_crc = 1;
   source->wanted_crc = member.crc;
   if (member.is_deflated && !inflater_open(source->fd, member.data_at, member.packed_bytes, &source->inflater, why)) return 0;
-  char about[NPY_WHY_SIZE];
+  char about[WHY_SIZE];
   if (read_header(source, member.bytes, about)) return 1;
   return refuse(why, "its array %.60s: %.180s", member.name, about);
 }
@@ -132,8 +107,8 @@ static int open_input(array_source *source, char *why) {
 static int is_archive(int fd) {
   char magic[4];
   size_t got;
-  char why[NPY_WHY_SIZE];
-  return read_some(fd, 0, magic, sizeof magic, &got, why) && got == 4 &&
+  char why[WHY_SIZE];
+  return read_bytes(fd, 0, magic, sizeof magic, &got, why) && got == 4 &&
          (memcmp(magic, "PK\3\4", 4) == 0 || memcmp(magic, "PK\5\6", 4) == 0);
 }
 
@@ -148,11 +123,10 @@ static int open_file(array_source *source, const char *file, const char *name, c
   source->fd = plain.fd;
   source->header = plain.header;
   source->at = plain.header.data_offset;
-  source->left = plain.header.data_bytes;
   return name ? refuse(why, "this is an .npy file, which has no array %.60s", name) : 1;
 }
 
-int array_source_open(const char *path, const char *usual, array_source *source, char why[NPY_WHY_SIZE]) {
+int array_source_open(const char *path, const char *usual, array_source *source, char why[WHY_SIZE]) {
   const char *name;
   struct stat facts;
   memset(source, 0, sizeof *source);

@@ -14,20 +14,19 @@ typedef struct array_source {
   int fd;       /* -1: none is open */
   int is_input; /* standard input */
   int64_t at;   /* the place in the file of what comes next; of standard input -1 */
-  int64_t left; /* bytes of the file that come next; of standard input those of the array */
   int has_crc;
   uint32_t crc, wanted_crc;
   struct inflater *inflater; /* of an array that is packed */
 } array_source;
 
 /* path: a file, FILE.npz:NAME, or "-". usual: the operand's name. Reads the header. */
-int array_source_open(const char *path, const char *usual, array_source *source, char why[NPY_WHY_SIZE]);
+int array_source_open(const char *path, const char *usual, array_source *source, char why[WHY_SIZE]);
 
 /* The next `size` bytes of the data. */
-int array_source_read(array_source *source, void *memory, size_t size, char why[NPY_WHY_SIZE]);
+int array_source_read(array_source *source, void *memory, size_t size, char why[WHY_SIZE]);
 
 /* That all has been read, and nothing comes behind. */
-int array_source_finish(array_source *source, char why[NPY_WHY_SIZE]);
+int array_source_finish(array_source *source, char why[WHY_SIZE]);
 
 void array_source_close(array_source *source);
 

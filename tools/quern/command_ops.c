@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "command_line.h"
 #include "command_tables.h"
@@ -166,13 +165,6 @@ static void json_op(const quern_op_info *info) {
 
 typedef enum list_form { ROWS, NAMES, AS_JSON } list_form;
 
-static int has_text(const char *in, const char *text) {
-  const size_t n = strlen(text);
-  for (; *in; in++)
-    if (strncasecmp(in, text, n) == 0) return 1;
-  return n == 0;
-}
-
 /* Whether the op is the derivative of one of the context. */
 static int is_backward(quern_op *const *ops, int32_t n, const char *name) {
   for (int32_t k = 0; k < n; k++) {
@@ -188,7 +180,7 @@ static int32_t list_part(quern_op *const *ops, int32_t n, int part, list_form fo
   for (int32_t k = 0; k < n; k++) {
     const quern_op_info *info = quern_op_describe(ops[k]);
     if (part != 2 && is_backward(ops, n, info->name) != part) continue;
-    if (filter && !has_text(info->name, filter) && !has_text(info->doc, filter)) continue;
+    if (filter && !strcasestr(info->name, filter) && !strcasestr(info->doc, filter)) continue;
     if (form == ROWS && part == 1 && !n_listed) puts("\nbackward ops, the derivatives of others:");
     if (form == AS_JSON)
       fputs(n_listed ? ",\n " : "\n ", stdout), json_op(info);

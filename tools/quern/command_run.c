@@ -69,7 +69,7 @@ static int take_device(run_request *request, const char *value) {
 }
 
 static int take_param(run_request *request, const char *value) {
-  char why[OPERAND_WHY_SIZE];
+  char why[WHY_SIZE];
   param_word *param = &request->params[request->n_params];
   if (request->n_params == OP_WORDS_PARAMS) return misuse(run_usage, "more than %d parameters", OP_WORDS_PARAMS);
   if (!operand_parse_number(value, param->name, &param->value, why)) return misuse(run_usage, "--param %s", why);
@@ -82,7 +82,7 @@ static int take_param(run_request *request, const char *value) {
 
 static int take_word(run_request *request, const char *word) {
   operand_word operand;
-  char why[OPERAND_WHY_SIZE];
+  char why[WHY_SIZE];
   if (!request->expression) {
     request->expression = word;
     return STATUS_GOOD;

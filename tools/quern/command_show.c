@@ -92,7 +92,7 @@ int command_show(int argc, char **argv) {
   spec_list specs = {0};
   word_list words = {.n = 0};
   operand_word word;
-  char why[OPERAND_WHY_SIZE];
+  char why[WHY_SIZE];
   const char *value, *expression = NULL;
   int status = STATUS_GOOD, got;
   while (!status && (got = command_line_next(&line, show_options, &value)) != COMMAND_LINE_END) {

@@ -4,7 +4,6 @@
 #include "inflate.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,14 +29,9 @@ struct packer {
 
 const char *inflate_is_missing(void) { return NULL; }
 
-static int refuse(char *why, const char *text) {
-  snprintf(why, INFLATE_WHY_SIZE, "%s", text);
-  return 0;
-}
-
 /* ---- Unpacking ---- */
 
-int inflater_open(int fd, int64_t at, int64_t packed_bytes, inflater **made, char why[INFLATE_WHY_SIZE]) {
+int inflater_open(int fd, int64_t at, int64_t packed_bytes, inflater **made, char why[WHY_SIZE]) {
   inflater *in = calloc(1, sizeof *in);
   if (!in || inflateInit2(&in->stream, -MAX_WBITS) != Z_OK) {
     free(in);
@@ -64,7 +58,7 @@ static int fill(inflater *in) {
   return 1;
 }
 
-int inflater_read(inflater *in, void *memory, size_t size, char why[INFLATE_WHY_SIZE]) {
+int inflater_read(inflater *in, void *memory, size_t size, char why[WHY_SIZE]) {
   unsigned char *at = memory;
   while (size > 0) {
     const uInt room = size < (1u << 30) ? (uInt)size : 1u << 30;
@@ -125,13 +119,12 @@ void packer_close(packer *out) {
 
 const char *inflate_is_missing(void) { return "this program is built without zlib"; }
 
-int inflater_open(int fd, int64_t at, int64_t packed_bytes, inflater **made, char why[INFLATE_WHY_SIZE]) {
+int inflater_open(int fd, int64_t at, int64_t packed_bytes, inflater **made, char why[WHY_SIZE]) {
   (void)fd, (void)at, (void)packed_bytes, (void)made;
-  snprintf(why, INFLATE_WHY_SIZE, "its arrays are packed, and %s; save them with numpy.savez", inflate_is_missing());
-  return 0;
+  return refuse(why, "its arrays are packed, and %s; save them with numpy.savez", inflate_is_missing());
 }
 
-int inflater_read(inflater *in, void *memory, size_t size, char why[INFLATE_WHY_SIZE]) {
+int inflater_read(inflater *in, void *memory, size_t size, char why[WHY_SIZE]) {
   (void)in, (void)memory, (void)size;
   return inflater_open(-1, 0, 0, NULL, why);
 }

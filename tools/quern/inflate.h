@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define INFLATE_WHY_SIZE 256
+#include "why.h"
 
 /* Why nothing can be packed here; NULL: it can. */
 const char *inflate_is_missing(void);
@@ -17,8 +17,8 @@ const char *inflate_is_missing(void);
 typedef struct inflater inflater;
 
 /* Of packed_bytes of an open file, from `at` on. */
-int inflater_open(int fd, int64_t at, int64_t packed_bytes, inflater **made, char why[INFLATE_WHY_SIZE]);
-int inflater_read(inflater *inflater, void *memory, size_t size, char why[INFLATE_WHY_SIZE]);
+int inflater_open(int fd, int64_t at, int64_t packed_bytes, inflater **made, char why[WHY_SIZE]);
+int inflater_read(inflater *inflater, void *memory, size_t size, char why[WHY_SIZE]);
 void inflater_close(inflater *inflater); /* NULL is allowed */
 
 /* Packs bytes, a part after the other, into write(arg, bytes, size), which returns 0 where it has failed, and then has said why. */

@@ -17,7 +17,7 @@
 
 #define STEP_BYTES ((int64_t)1 << 25) /* read or written between two looks at progress */
 
-static int refuse(const ndarray *array, const char *why) { return complain("%s: %s", array->word->path, why), 0; }
+static int complain_of(const ndarray *array, const char *why) { return complain("%s: %s", array->word->path, why), 0; }
 
 static void begin(ndarray *array, const operand_word *word, int32_t ndim, const int64_t *shape, DLDataType dtype) {
   memset(array, 0, sizeof *array);
@@ -137,10 +137,10 @@ static int choose_dtype(ndarray *array, quern_ctx *ctx) {
 /* ---- Inputs ---- */
 
 int ndarray_open(ndarray *array, const operand_word *word, quern_ctx *ctx) {
-  char why[NPY_WHY_SIZE];
+  char why[WHY_SIZE];
   const npy_header *header = &array->source.header;
   begin(array, word, 0, NULL, word->dtype);
-  if (!array_source_open(word->path, word->name, &array->source, why)) return refuse(array, why);
+  if (!array_source_open(word->path, word->name, &array->source, why)) return complain_of(array, why);
   array->tensor.ndim = header->ndim;
   memcpy(array->shape, header->shape, sizeof array->shape);
   array->bytes = header->data_bytes;
@@ -156,15 +156,15 @@ int ndarray_open(ndarray *array, const operand_word *word, quern_ctx *ctx) {
 }
 
 int ndarray_read(ndarray *array) {
-  char why[NPY_WHY_SIZE];
+  char why[WHY_SIZE];
   if (!take_memory(array)) return 0;
   for (int64_t at = 0; at < array->bytes; at += STEP_BYTES) {
     const int64_t left = array->bytes - at;
     progress_set("reading", array->word->path, at, array->bytes);
     if (!array_source_read(&array->source, (char *)array->memory + at, (size_t)(left < STEP_BYTES ? left : STEP_BYTES), why))
-      return refuse(array, why);
+      return complain_of(array, why);
   }
-  if (!array_source_finish(&array->source, why)) return refuse(array, why);
+  if (!array_source_finish(&array->source, why)) return complain_of(array, why);
   array_source_close(&array->source);
   return 1;
 }
@@ -182,7 +182,7 @@ int ndarray_infer(ndarray *array, const operand_word *word, const quern_shape *s
   } else if (!array->member) {
     array->member = word->name;
   }
-  if (array->member && strlen(array->member) >= NPZ_NAME_SIZE) return refuse(array, "its name in the archive is too long");
+  if (array->member && strlen(array->member) >= NPZ_NAME_SIZE) return complain_of(array, "its name in the archive is too long");
   return 1;
 }
 
@@ -202,22 +202,22 @@ static size_t format_header(const ndarray *array, char text[NPY_FORMAT_SIZE]) {
 
 /* Standard output is this array's from now on. */
 static int begin_output(ndarray *array) {
-  if (isatty(STDOUT_FILENO)) return refuse(array, "standard output is a terminal: what is written is an .npy file");
+  if (isatty(STDOUT_FILENO)) return complain_of(array, "standard output is a terminal: what is written is an .npy file");
   array->target.fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  if (array->target.fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return refuse(array, strerror(errno));
+  if (array->target.fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return complain_of(array, strerror(errno));
   return 1;
 }
 
 static int is_output(const ndarray *array) { return array->word->path && strcmp(array->word->path, "-") == 0; }
 
 int ndarray_begin(ndarray *array) {
-  char text[NPY_FORMAT_SIZE], why[OUTPUT_FILE_WHY_SIZE];
+  char text[NPY_FORMAT_SIZE], why[WHY_SIZE];
   const char *path = array->archive ? array->archive : array->word->path;
   const int64_t size = (int64_t)format_header(array, text) + array->bytes;
   if (is_output(array)) {
     if (!begin_output(array)) return 0;
   } else if (path && !array->first && !output_file_begin(&array->target, path, array->is_packed ? 0 : size, why)) {
-    return refuse(array, why);
+    return complain_of(array, why);
   }
   return take_memory(array);
 }
@@ -306,15 +306,15 @@ static int put_plain(void *arg, const void *bytes, size_t size, int is_last) {
 }
 
 int ndarray_write(ndarray *array) {
-  char why[OUTPUT_FILE_WHY_SIZE];
+  char why[WHY_SIZE];
   plain to = {&array->target, why};
   if (!array->word->path || array->first) return 1;
-  if (!(array->archive ? write_archive(array, why) : give_bytes(array, put_plain, &to))) return refuse(array, why);
-  if (!is_output(array)) return output_file_finish(&array->target, why) ? 1 : refuse(array, why);
-  return close(array->target.fd) == 0 ? 1 : refuse(array, strerror(errno));
+  if (!(array->archive ? write_archive(array, why) : give_bytes(array, put_plain, &to))) return complain_of(array, why);
+  if (!is_output(array)) return output_file_finish(&array->target, why) ? 1 : complain_of(array, why);
+  return close(array->target.fd) == 0 ? 1 : complain_of(array, strerror(errno));
 }
 
 int ndarray_publish(ndarray *array) {
-  char why[OUTPUT_FILE_WHY_SIZE];
-  return !array->word->path || array->first || is_output(array) || output_file_publish(&array->target, why) ? 1 : refuse(array, why);
+  char why[WHY_SIZE];
+  return !array->word->path || array->first || is_output(array) || output_file_publish(&array->target, why) ? 1 : complain_of(array, why);
 }

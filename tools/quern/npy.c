@@ -9,27 +9,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "reading.h"
+
 #define MAGIC "\x93NUMPY"
 #define MAGIC_BYTES 6
 
-__attribute__((format(printf, 2, 3))) static int refuse(char *why, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(why, NPY_WHY_SIZE, format, arguments);
-  va_end(arguments);
-  return 0;
-}
-
 /* ---- Preamble: magic, two bytes of version, the header's length as u16 (version 1) or u32, little-endian ---- */
 
-int npy_data_offset(const void *bytes, size_t size, int64_t file_bytes, int64_t *offset, char why[NPY_WHY_SIZE]) {
+int npy_data_offset(const void *bytes, size_t size, int64_t file_bytes, int64_t *offset, char why[WHY_SIZE]) {
   const unsigned char *b = bytes;
   if (size == 0) return refuse(why, "the file is empty");
   if (size >= 4 && memcmp(b, "PK\3\4", 4) == 0)
@@ -221,7 +214,7 @@ static int count_items(npy_header *header, char *why) {
   return 1;
 }
 
-int npy_parse(const void *bytes, size_t size, int64_t file_bytes, npy_header *header, char why[NPY_WHY_SIZE]) {
+int npy_parse(const void *bytes, size_t size, int64_t file_bytes, npy_header *header, char why[WHY_SIZE]) {
   memset(header, 0, sizeof *header);
   if (!npy_data_offset(bytes, size, file_bytes, &header->data_offset, why)) return 0;
   if ((int64_t)size < header->data_offset) return refuse(why, "truncated within its header");
@@ -264,19 +257,10 @@ size_t npy_format(char kind, int32_t item_bytes, int32_t ndim, const int64_t *sh
 
 /* ---- Files ---- */
 
-int npy_read(const npy_file *file, int64_t offset, void *memory, size_t size, char why[NPY_WHY_SIZE]) {
-  char *at = memory;
-  off_t position = (off_t)(file->header.data_offset + offset);
-  while (size > 0) {
-    const ssize_t n = pread(file->fd, at, size < 1 << 30 ? size : 1 << 30, position);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return refuse(why, "cannot be read: %s", strerror(errno));
-    if (n == 0) return refuse(why, "truncated while it was being read");
-    at += n;
-    position += n;
-    size -= (size_t)n;
-  }
-  return 1;
+int npy_read(const npy_file *file, int64_t offset, void *memory, size_t size, char why[WHY_SIZE]) {
+  size_t got;
+  if (!read_bytes(file->fd, file->header.data_offset + offset, memory, size, &got, why)) return 0;
+  return got == size ? 1 : refuse(why, "truncated while it was being read");
 }
 
 static int read_header(npy_file *file, int64_t file_bytes, char *why) {
@@ -295,7 +279,7 @@ static int read_header(npy_file *file, int64_t file_bytes, char *why) {
   return good;
 }
 
-int npy_open(const char *path, npy_file *file, char why[NPY_WHY_SIZE]) {
+int npy_open(const char *path, npy_file *file, char why[WHY_SIZE]) {
   struct stat facts;
   memset(file, 0, sizeof *file);
   file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO is refused below, not waited for */

@@ -10,10 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "why.h"
+
 #define NPY_MAX_NDIM 32
 #define NPY_MAX_HEADER (1 << 20) /* bytes; the longest that says anything has some 800 */
 #define NPY_ALIGNMENT 64         /* a header's length is padded to a multiple of it */
-#define NPY_WHY_SIZE 256
 #define NPY_DESCR_SIZE 64
 
 /* What a file holds. `kind` and `item_bytes` are those of a descr such as '<f4': b (bool, 1), i u (1, 2, 4, 8), f (2,
@@ -34,10 +35,10 @@ typedef struct npy_header {
 #define NPY_NO_SIZE (-1)
 
 /* Where the data begin, from the first `size` bytes of a file of file_bytes; 12 are enough. At most NPY_MAX_HEADER. */
-int npy_data_offset(const void *bytes, size_t size, int64_t file_bytes, int64_t *offset, char why[NPY_WHY_SIZE]);
+int npy_data_offset(const void *bytes, size_t size, int64_t file_bytes, int64_t *offset, char why[WHY_SIZE]);
 
 /* The header, of which `bytes` holds all: its first `size` bytes, at least npy_data_offset. */
-int npy_parse(const void *bytes, size_t size, int64_t file_bytes, npy_header *header, char why[NPY_WHY_SIZE]);
+int npy_parse(const void *bytes, size_t size, int64_t file_bytes, npy_header *header, char why[WHY_SIZE]);
 
 /* Writes the preamble and header of a file of version 1.0 that holds `shape` in C order, the very bytes that numpy.save
  * writes. Returns how many they are; `text` has room for NPY_FORMAT_SIZE. */
@@ -51,10 +52,10 @@ typedef struct npy_file {
 } npy_file;
 
 /* Opens a regular file and reads its header. */
-int npy_open(const char *path, npy_file *file, char why[NPY_WHY_SIZE]);
+int npy_open(const char *path, npy_file *file, char why[WHY_SIZE]);
 
 /* Reads `size` bytes of the data, from the offset-th on. */
-int npy_read(const npy_file *file, int64_t offset, void *memory, size_t size, char why[NPY_WHY_SIZE]);
+int npy_read(const npy_file *file, int64_t offset, void *memory, size_t size, char why[WHY_SIZE]);
 
 void npy_close(npy_file *file);
 

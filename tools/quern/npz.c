@@ -3,12 +3,11 @@
  * npz.c: see npz.h. Records are those of PKWARE's APPNOTE: little-endian, without padding. */
 #include "npz.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "reading.h"
 
 #define LOCAL 0x04034b50u
 #define ENTRY 0x02014b50u
@@ -19,14 +18,6 @@ enum { LOCAL_BYTES = 30, ENTRY_BYTES = 46, END_BYTES = 22, END64_BYTES = 56, LOC
 #define MOST_DIRECTORY ((int64_t)64 << 20)
 #define MOST_RATIO 1032 /* of deflate: what a byte can become */
 #define SMALL 0xffffffffu
-
-__attribute__((format(printf, 2, 3))) static int refuse(char *why, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(why, NPZ_WHY_SIZE, format, arguments);
-  va_end(arguments);
-  return 0;
-}
 
 /* ---- Numbers ---- */
 
@@ -67,17 +58,9 @@ uint32_t npz_crc(uint32_t crc, const void *bytes, size_t size) {
 /* ---- Reading ---- */
 
 static int read_at(int fd, int64_t offset, void *memory, size_t size, char *why) {
-  char *at = memory;
-  while (size > 0) {
-    const ssize_t n = pread(fd, at, size, (off_t)offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return refuse(why, "cannot be read: %s", strerror(errno));
-    if (n == 0) return refuse(why, "truncated: the archive ends too early");
-    at += n;
-    offset += n;
-    size -= (size_t)n;
-  }
-  return 1;
+  size_t got;
+  if (!read_bytes(fd, offset, memory, size, &got, why)) return 0;
+  return got == size ? 1 : refuse(why, "truncated: the archive ends too early");
 }
 
 /* Where the directory is, and its size, from the end of the file. */
@@ -171,7 +154,7 @@ static int find_bytes(int fd, int64_t limit, int64_t local_at, int is_odd, npz_m
   return 1;
 }
 
-int npz_find(int fd, int64_t file_bytes, const char *name, const char *usual, npz_member *member, char why[NPZ_WHY_SIZE]) {
+int npz_find(int fd, int64_t file_bytes, const char *name, const char *usual, npz_member *member, char why[WHY_SIZE]) {
   int64_t directory_at = 0, bytes = 0, used = 0, local_at = 0, chosen_at = 0;
   if (!find_directory(fd, file_bytes, &directory_at, &bytes, why)) return 0;
   unsigned char *directory = malloc((size_t)bytes + 1);

@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NPZ_WHY_SIZE 256
+#include "why.h"
+
 #define NPZ_NAME_SIZE 128
 
 /* A file in the archive: `packed_bytes` from data_at on, `bytes` of them when inflated. */
@@ -23,7 +24,7 @@ typedef struct npz_member {
 } npz_member;
 
 /* The array `name` of an open file; name NULL: the one called `usual`, or the only one. */
-int npz_find(int fd, int64_t file_bytes, const char *name, const char *usual, npz_member *member, char why[NPZ_WHY_SIZE]);
+int npz_find(int fd, int64_t file_bytes, const char *name, const char *usual, npz_member *member, char why[WHY_SIZE]);
 
 /* The CRC-32 of zip: of 0 at first, then of what it returned. */
 uint32_t npz_crc(uint32_t crc, const void *bytes, size_t size);

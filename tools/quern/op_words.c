@@ -32,7 +32,7 @@ static int has_arg(const quern_op_info *info, const char *name) {
 
 /* The number that stands in the place of a file; 0: it is none. */
 static int number_of(const operand_word *word, quern_scalar *number) {
-  char text[OPERAND_NAME_SIZE + 128], name[OPERAND_NAME_SIZE], why[OPERAND_WHY_SIZE];
+  char text[OPERAND_NAME_SIZE + 128], name[OPERAND_NAME_SIZE], why[WHY_SIZE];
   if (word->has_dtype || !word->path || strlen(word->path) > 100) return 0;
   snprintf(text, sizeof text, "%s=%s", word->name, word->path);
   return operand_parse_number(text, name, number, why);

@@ -5,18 +5,9 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-__attribute__((format(printf, 2, 3))) static int refuse(char *why, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(why, OPERAND_WHY_SIZE, format, arguments);
-  va_end(arguments);
-  return 0;
-}
 
 /* ---- Dtypes ---- */
 
@@ -97,7 +88,7 @@ static int read_shape(const char *word, operand_word *operand, const char **rest
   return 1;
 }
 
-int operand_parse_file(const char *word, operand_word *operand, char why[OPERAND_WHY_SIZE]) {
+int operand_parse_file(const char *word, operand_word *operand, char why[WHY_SIZE]) {
   const char *rest;
   memset(operand, 0, sizeof *operand);
   if (!read_name(word, operand->name, &rest, why)) return 0;
@@ -109,7 +100,7 @@ int operand_parse_file(const char *word, operand_word *operand, char why[OPERAND
   return 1;
 }
 
-int operand_parse_shape(const char *word, operand_word *operand, char why[OPERAND_WHY_SIZE]) {
+int operand_parse_shape(const char *word, operand_word *operand, char why[WHY_SIZE]) {
   const char *rest;
   memset(operand, 0, sizeof *operand);
   if (!read_name(word, operand->name, &rest, why)) return 0;
@@ -163,9 +154,9 @@ static int read_number(const char *text, quern_scalar *number, char *why) {
 }
 
 int operand_parse_number(const char *word, char name[OPERAND_NAME_SIZE], quern_scalar *number,
-                         char why[OPERAND_WHY_SIZE]) {
+                         char why[WHY_SIZE]) {
   const char *rest;
-  char reason[OPERAND_WHY_SIZE];
+  char reason[WHY_SIZE];
   if (!read_name(word, name, &rest, why)) return 0;
   if (*rest != '=' || !rest[1]) return refuse(why, "'%.100s' is not NAME=NUMBER", word);
   if (!read_number(rest + 1, number, reason)) return refuse(why, "'%.100s': %.120s", word, reason);

@@ -9,8 +9,9 @@
 
 #include <quern/quern.h>
 
+#include "why.h"
+
 #define OPERAND_NAME_SIZE 64
-#define OPERAND_WHY_SIZE 256
 #define OPERAND_DTYPE_SIZE 8
 
 typedef struct operand_word {
@@ -24,14 +25,14 @@ typedef struct operand_word {
 } operand_word;
 
 /* x=x.npy, x:bf16=x.npy, x:f32[10]=x.npy */
-int operand_parse_file(const char *word, operand_word *operand, char why[OPERAND_WHY_SIZE]);
+int operand_parse_file(const char *word, operand_word *operand, char why[WHY_SIZE]);
 
 /* x:f32[100,3], x:f32 */
-int operand_parse_shape(const char *word, operand_word *operand, char why[OPERAND_WHY_SIZE]);
+int operand_parse_shape(const char *word, operand_word *operand, char why[WHY_SIZE]);
 
 /* a=0.5: a whole number (decimal, hexadecimal) as such, a float (decimal, hexadecimal, inf, nan) as an f64. */
 int operand_parse_number(const char *word, char name[OPERAND_NAME_SIZE], quern_scalar *number,
-                         char why[OPERAND_WHY_SIZE]);
+                         char why[WHY_SIZE]);
 
 /* A whole number in [low, high], decimal and nothing else. */
 int operand_parse_count(const char *text, int32_t low, int32_t high, int32_t *count);

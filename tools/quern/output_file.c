@@ -6,21 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-__attribute__((format(printf, 2, 3))) static int refuse(char *why, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(why, OUTPUT_FILE_WHY_SIZE, format, arguments);
-  va_end(arguments);
-  return 0;
-}
 
 /* ---- What a signal must remove ---- */
 
@@ -125,7 +116,7 @@ static int reserve(output_file *file, int64_t bytes, char *why) {
   return refuse(why, "no room for %lld bytes: %s", (long long)bytes, strerror(errno));
 }
 
-int output_file_begin(output_file *file, const char *path, int64_t bytes, char why[OUTPUT_FILE_WHY_SIZE]) {
+int output_file_begin(output_file *file, const char *path, int64_t bytes, char why[WHY_SIZE]) {
   memset(file, 0, sizeof *file);
   file->fd = -1;
   file->target = find_target(path, why);
@@ -137,32 +128,28 @@ int output_file_begin(output_file *file, const char *path, int64_t bytes, char w
 
 /* ---- Writing ---- */
 
-int output_file_write(output_file *file, const void *bytes, size_t size, char why[OUTPUT_FILE_WHY_SIZE]) {
-  const char *at = bytes;
-  while (size > 0) {
-    const ssize_t n = write(file->fd, at, size < 1 << 30 ? size : 1 << 30);
+/* To a place in the file; at < 0: to its end. */
+static int write_bytes(int fd, int64_t at, const void *bytes, size_t size, char *why) {
+  const char *from = bytes;
+  for (size_t done = 0; done < size;) {
+    const size_t step = size - done < 1 << 30 ? size - done : 1 << 30;
+    const ssize_t n = at < 0 ? write(fd, from + done, step) : pwrite(fd, from + done, step, (off_t)(at + (int64_t)done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return refuse(why, "cannot be written: %s", n < 0 ? strerror(errno) : "the disk takes nothing more");
-    at += n;
-    size -= (size_t)n;
+    done += (size_t)n;
   }
   return 1;
 }
 
-int output_file_patch(output_file *file, int64_t offset, const void *bytes, size_t size, char why[OUTPUT_FILE_WHY_SIZE]) {
-  const char *at = bytes;
-  while (size > 0) {
-    const ssize_t n = pwrite(file->fd, at, size, (off_t)offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return refuse(why, "cannot be written: %s", n < 0 ? strerror(errno) : "the disk takes nothing more");
-    at += n;
-    offset += n;
-    size -= (size_t)n;
-  }
-  return 1;
+int output_file_write(output_file *file, const void *bytes, size_t size, char why[WHY_SIZE]) {
+  return write_bytes(file->fd, -1, bytes, size, why);
 }
 
-int output_file_finish(output_file *file, char why[OUTPUT_FILE_WHY_SIZE]) {
+int output_file_patch(output_file *file, int64_t offset, const void *bytes, size_t size, char why[WHY_SIZE]) {
+  return write_bytes(file->fd, offset, bytes, size, why);
+}
+
+int output_file_finish(output_file *file, char why[WHY_SIZE]) {
   struct stat facts;
   if (stat(file->target, &facts) == 0 && S_ISREG(facts.st_mode)) {
     /* Root keeps the owner too; others cannot. The mode last: a change of owner clears bits of it. */
@@ -177,7 +164,7 @@ int output_file_finish(output_file *file, char why[OUTPUT_FILE_WHY_SIZE]) {
   return 1;
 }
 
-int output_file_publish(output_file *file, char why[OUTPUT_FILE_WHY_SIZE]) {
+int output_file_publish(output_file *file, char why[WHY_SIZE]) {
   if (rename(file->temporary, file->target) != 0) return refuse(why, "cannot be replaced: %s", strerror(errno));
   forget(file->temporary);
   free(file->temporary);
