@@ -200,6 +200,9 @@ static int call_tvm_alloc(quern_op *op, const qn_tvm_arguments *call, const quer
     return qn_tvm_fail("RuntimeError", info, "no libtvm_ffi is loaded, which makes tensors; pass the outputs");
   if (info->n_in == 0)
     return qn_tvm_fail("TypeError", info, "its output's shape and dtype are the caller's choice: pass the output");
+  for (int32_t k = 0; !allocator && k < info->n_in; k++)
+    if (call->in[k]->device.device_type == kDLCUDA)
+      return qn_tvm_fail("RuntimeError", info, "there is no allocator for the device of the inputs; pass the outputs");
   if (!allocator) allocator = qn_tvm_alloc;
   for (int32_t k = 0; call->has_dtypes && k < info->n_out; k++)
     shapes[k] = (quern_shape){.size = sizeof shapes[k], .dtype = call->dtypes[k]};
