@@ -215,10 +215,7 @@ function M.generate(root, options)
   job.targets, job.without = list, without.of(options, plan)
   add_core(job, parts)
   if options.library then library.add(job) end
-  if abi then
-    local why = abi.add(job)
-    if why then return nil, { why } end
-  end
+  if abi then abi.add(job) end
   local files = job.files
   if not options.library then
     files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, not options["no-threads"], abi), notice

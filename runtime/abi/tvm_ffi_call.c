@@ -137,16 +137,17 @@ static int read_tvm_outputs(qn_tvm_arguments *call) {
   return 0;
 }
 
-/* The current stream of the device that computes. NULL: its default stream, or there is no device. */
+/* The current stream of the device that the operands are on. NULL: its default stream, or there is no device. */
 static void *tvm_stream_of(const qn_tvm_arguments *call) {
-  DLDevice device = {kDLCPU, 0};
-  for (int32_t k = 0; k < call->info->n_in + (call->has_outputs ? call->info->n_out : 0); k++) {
-    const DLTensor *const tensor = k < call->info->n_in ? call->in[k] : call->out[k - call->info->n_in];
-    if (device.device_type == kDLCUDA) break;
-    if (tensor->device.device_type == kDLCUDA || tensor->device.device_type == kDLCUDAManaged) device = tensor->device;
+  const int32_t n_in = call->info->n_in, n = n_in + (call->has_outputs ? call->info->n_out : 0);
+  void *stream = NULL;
+  for (int32_t k = 0; k < n && !stream; k++) {
+    const DLDevice device = k < n_in ? call->in[k]->device : call->out[k - n_in]->device;
+    if (device.device_type == kDLCPU) continue;
+    qn_tvm_env_get_stream *const get_stream = qn_tvm_find_env_get_stream();
+    stream = get_stream ? get_stream((int32_t)device.device_type, device.device_id) : NULL;
   }
-  qn_tvm_env_get_stream *const get_stream = device.device_type == kDLCPU ? NULL : qn_tvm_find_env_get_stream();
-  return get_stream ? get_stream((int32_t)device.device_type, device.device_id) : NULL;
+  return stream;
 }
 
 static void release_tvm_tensors(const qn_tvm_any *tensors, int32_t n) {
@@ -200,9 +201,6 @@ static int call_tvm_alloc(quern_op *op, const qn_tvm_arguments *call, const quer
     return qn_tvm_fail("RuntimeError", info, "no libtvm_ffi is loaded, which makes tensors; pass the outputs");
   if (info->n_in == 0)
     return qn_tvm_fail("TypeError", info, "its output's shape and dtype are the caller's choice: pass the output");
-  for (int32_t k = 0; !allocator && k < info->n_in; k++)
-    if (call->in[k]->device.device_type == kDLCUDA)
-      return qn_tvm_fail("RuntimeError", info, "there is no allocator for the device of the inputs; pass the outputs");
   if (!allocator) allocator = qn_tvm_alloc;
   for (int32_t k = 0; call->has_dtypes && k < info->n_out; k++)
     shapes[k] = (quern_shape){.size = sizeof shapes[k], .dtype = call->dtypes[k]};

@@ -21,7 +21,7 @@ int qn_tvm_alloc(DLTensor *prototype, struct DLManagedTensorVersioned **managed,
   size_t n = prototype->dtype.bits / 8u;
   int fits = prototype->ndim <= QUERN_MAX_NDIM;
   if (prototype->device.device_type != kDLCPU)
-    return fail(error_ctx, "RuntimeError", "it makes CPU memory only; pass the outputs"), -1;
+    return fail(error_ctx, "RuntimeError", "there is none for this device, it makes CPU memory only; pass the outputs"), -1;
   for (int32_t d = 0; fits && d < prototype->ndim; d++) {
     const size_t extent = (size_t)prototype->shape[d];
     fits = extent == 0 || n <= (SIZE_MAX / 2 - head - TVM_ALIGNMENT) / extent;

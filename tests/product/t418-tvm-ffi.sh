@@ -56,11 +56,6 @@ try 'the tree without it' generate --prefix acme --spec "$work/mine.lua" --ops a
 ! grep -rqi 'tvm' "$work/plain" --exclude='*.d'; ok $? '  has no line of it'
 diff -rq "$work/plain" "$work/tree" | grep -v 'CMakeLists.txt\|sources.txt\|FILES.md\|manifest.json\|acme.d ' >"$said"
 [ "$(cat "$said")" = "Only in $work/tree: abi" ]; ok $? '  and is the same otherwise'
-cat >"$work/twins.lua" <<'END'
-unary "one.two_x" { doc = "x.", dtypes = floating, body = [[ x ]] }
-unary "one_two.x" { doc = "x.", dtypes = floating, body = [[ x ]] }
-END
-refused 'two ops of one name' 'one.two_x and one_two.x would both be __tvm_ffi_one_two_x' generate --abi tvm-ffi --prefix one --ops add --spec "$work/twins.lua" --out "$work/o"
 refused 'another ABI' "'cffi', expected tvm-ffi" generate --abi cffi --out "$work/o"
 refused '--kernels-only' 'not with --kernels-only' generate --abi tvm-ffi --kernels-only --out "$work/o"
 

@@ -83,7 +83,7 @@ else:
     made = module.add(a, 1)
     ok(isinstance(made, torch.Tensor) and torch.equal(made, a + 1), "  a result is PyTorch's, of its allocator")
     half = a.to(torch.bfloat16)
-    ok(torch.equal(module.multiply(half, 0.1), half * 0.1), "  bf16")
+    ok(torch.equal(module.multiply(half, 0.1), half * torch.tensor(0.1, dtype=torch.bfloat16)), "  a float beside bf16")
     image = torch.rand(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
     made = module.add(image, image)
     ok(torch.equal(made, image + image) and made.stride() == image.stride(), "  channels_last")
