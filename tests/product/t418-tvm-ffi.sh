@@ -4,7 +4,8 @@
 # t418-tvm-ffi.sh: `generate --abi tvm-ffi`: ops as functions of tvm-ffi. A C caller that makes the values by hand, under AddressSanitizer
 # and UndefinedBehaviorSanitizer, with a libtvm_ffi of its own and with none; a tree by CMake, the library's module, and, where Python
 # has apache-tvm-ffi, calls on NumPy's arrays and PyTorch's tensors, errors as Python's, docstrings, metadata, and Quern's declarations
-# against the real headers. Without the option a tree has no line of it. QUERN_TEST_TVM_FFI: that Python, else QUERN_TEST_PYTHON or python3.
+# against the real headers. Without the option a tree has no line of it. QUERN_TEST_TVM_FFI: that Python, else QUERN_TEST_PYTHON, or python3;
+# in full one with the package from an index, if one can be reached.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -75,7 +76,14 @@ fi
 
 # ---- from Python
 python=${QUERN_TEST_TVM_FFI:-${QUERN_TEST_PYTHON:-python3}}
-if ! "$python" -c 'import numpy, tvm_ffi' 2>"$said"; then
+has_tvm_ffi() { "$python" -c 'import numpy, tvm_ffi' 2>"$said"; }
+if ! has_tvm_ffi && [ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ]; then # a virtual environment, which stays in the build folder
+  peer=$build/python-peers/tvm-ffi
+  if [ -x "$peer/bin/pip" ] || python3 -m venv --clear "$peer" 2>/dev/null; then
+    timeout 300 "$peer/bin/pip" install -q --only-binary :all: numpy apache-tvm-ffi >"$said" 2>&1 && python=$peer/bin/python
+  fi
+fi
+if ! has_tvm_ffi; then
   skip 'calls from Python' "$python: $(tail -1 "$said") (QUERN_TEST_TVM_FFI names a Python with NumPy and apache-tvm-ffi)"
 else
   include=$("$python" -c 'import tvm_ffi; print(tvm_ffi.libinfo.find_include_path())')
