@@ -28,7 +28,8 @@ enum {
   QN_TVM_FUNCTION = 68,
   QN_TVM_SHAPE = 69,
   QN_TVM_TENSOR = 70, /* the object's head, then a DLTensor */
-  QN_TVM_ARRAY = 71
+  QN_TVM_ARRAY = 71,
+  QN_TVM_LIST = 75
 };
 
 /* The head of an object. */
@@ -55,6 +56,12 @@ typedef struct qn_tvm_any {
     char bytes[8];
   } v;
 } qn_tvm_any;
+
+/* Behind the head of an array or a list, whose items are values, and of a shape, whose items are int64_t. */
+typedef struct qn_tvm_items {
+  const void *data;
+  int64_t n;
+} qn_tvm_items;
 
 typedef struct qn_tvm_bytes {
   const char *data;

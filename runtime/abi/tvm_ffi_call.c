@@ -52,7 +52,9 @@ static const char *tvm_type_text(const qn_tvm_any *arg) {
     case QN_TVM_BYTE_ARRAY:
     case QN_TVM_SMALL_BYTES:
     case QN_TVM_BYTES: return "bytes";
-    case QN_TVM_ARRAY: return "an array of values";
+    case QN_TVM_ARRAY:
+    case QN_TVM_LIST:
+    case QN_TVM_SHAPE: return "a sequence";
     default: return "a value of another type";
   }
 }
@@ -82,8 +84,13 @@ static const char *tvm_signature(const quern_op_info *info, char *text, size_t s
   return text;
 }
 
+/* The rest cannot be the outputs: too many or too few arguments, or one that is no number where a parameter could be. */
 static int fail_tvm_count(const qn_tvm_arguments *call) {
   char text[512];
+  const qn_tvm_any *const next = call->n_read > 0 ? &call->args[call->n_read] : NULL;
+  if (next && call->n_params < call->info->n_params && !tvm_tensor_of(next))
+    return qn_tvm_fail("TypeError", call->info, "argument %d: %s, expected %s", (int)call->n_read + 1, tvm_type_text(next),
+                       tvm_signature(call->info, text, sizeof text));
   return qn_tvm_fail("TypeError", call->info, "%d argument%s, expected %s", (int)call->n, call->n == 1 ? "" : "s",
                      tvm_signature(call->info, text, sizeof text));
 }
@@ -100,18 +107,52 @@ static int read_tvm_inputs(qn_tvm_arguments *call) {
   return 0;
 }
 
-/* Numbers and None after the inputs, as many as there are parameters. */
-static void read_tvm_params(qn_tvm_arguments *call) {
-  while (call->n_read < call->n && call->n_params < call->info->n_params) {
-    const qn_tvm_any *const arg = &call->args[call->n_read];
-    quern_scalar *const param = &call->params[call->n_params];
-    if (arg->type_index != QN_TVM_NONE && !is_tvm_number(arg)) return;
-    *param = call->info->params[call->n_params].value;
-    if (arg->type_index == QN_TVM_FLOAT) *param = quern_scalar_f64(arg->v.f);
-    if (arg->type_index == QN_TVM_INT) *param = quern_scalar_i64(arg->v.i);
-    if (arg->type_index == QN_TVM_BOOL) *param = quern_scalar_i64(arg->v.i != 0);
-    call->n_read++, call->n_params++;
+static int is_tvm_sequence(const qn_tvm_any *arg) {
+  const int32_t type = arg->type_index;
+  const int is_one = type == QN_TVM_ARRAY || type == QN_TVM_LIST || type == QN_TVM_SHAPE;
+  return is_one && arg->v.object && arg->v.object->type_index == type;
+}
+
+/* The parameter axes, a bit for each, of a sequence of ints; negative ones count from the last dimension of the inputs. */
+static int read_tvm_axes(const qn_tvm_arguments *call, const qn_tvm_any *sequence, quern_scalar *param) {
+  const qn_tvm_items *const items = (const qn_tvm_items *)(sequence->v.object + 1);
+  int64_t bits = 0;
+  int32_t ndim = 0;
+  for (int32_t k = 0; k < call->info->n_in; k++)
+    if (call->in[k] && call->in[k]->ndim > ndim) ndim = call->in[k]->ndim;
+  for (int64_t k = 0; k < items->n; k++) {
+    const qn_tvm_any *const item = (const qn_tvm_any *)items->data + k;
+    const int is_shape = sequence->type_index == QN_TVM_SHAPE;
+    if (!is_shape && item->type_index != QN_TVM_INT)
+      return qn_tvm_fail("TypeError", call->info, "axes: %s, expected ints", tvm_type_text(item));
+    const int64_t axis = is_shape ? ((const int64_t *)items->data)[k] : item->v.i, at = axis < 0 ? axis + ndim : axis;
+    if (at < 0 || at >= ndim || at >= QUERN_MAX_NDIM)
+      return qn_tvm_fail("ValueError", call->info, "axes: %lld is out of bounds for %d dimensions", (long long)axis, (int)ndim);
+    if (bits >> at & 1) return qn_tvm_fail("ValueError", call->info, "axes: %lld is there twice", (long long)axis);
+    bits |= (int64_t)1 << at;
   }
+  *param = quern_scalar_i64(bits);
+  return 0;
+}
+
+/* Numbers and None after the inputs, as many as there are parameters; of axes also sequences. */
+static int read_tvm_params(qn_tvm_arguments *call) {
+  for (; call->n_read < call->n && call->n_params < call->info->n_params; call->n_read++, call->n_params++) {
+    const qn_tvm_any *const arg = &call->args[call->n_read];
+    const quern_param_info *const info = &call->info->params[call->n_params];
+    quern_scalar *const param = &call->params[call->n_params];
+    *param = info->value;
+    if (arg->type_index == QN_TVM_FLOAT) {
+      *param = quern_scalar_f64(arg->v.f);
+    } else if (is_tvm_number(arg)) {
+      *param = quern_scalar_i64(arg->type_index == QN_TVM_BOOL ? arg->v.i != 0 : arg->v.i);
+    } else if (is_tvm_sequence(arg) && strcmp(info->name, "axes") == 0) {
+      if (read_tvm_axes(call, arg, param)) return -1;
+    } else if (arg->type_index != QN_TVM_NONE) {
+      return 0;
+    }
+  }
+  return 0;
 }
 
 static int read_tvm_outputs(qn_tvm_arguments *call) {
@@ -221,8 +262,7 @@ int qn_tvm_call(quern_op *op, const qn_tvm_any *args, int32_t n, qn_tvm_any *res
   if (call.info->n_in > TVM_MAX_TENSORS || call.info->n_out > TVM_MAX_TENSORS || call.info->n_params > TVM_MAX_PARAMS)
     return qn_tvm_fail("NotImplementedError", call.info, "an op of more than %d operands or %d parameters", TVM_MAX_TENSORS,
                        TVM_MAX_PARAMS);
-  if (read_tvm_inputs(&call)) return -1;
-  read_tvm_params(&call);
+  if (read_tvm_inputs(&call) || read_tvm_params(&call)) return -1;
   if (read_tvm_outputs(&call) || qn_tvm_numbers(call.info, args, call.in, numbers)) return -1;
   const quern_call options = {
       .size = sizeof options, .params = call.params, .n_params = call.n_params, .stream = tvm_stream_of(&call)};

@@ -10,8 +10,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Whoever calls by tvm-ffi has loaded the library, globally or for itself alone. Another copy is never loaded: its streams and errors
- * would be others. */
+/* Whoever calls by tvm-ffi has loaded the library, globally or for itself alone. Another copy is never loaded: its
+ * streams and errors would be others. */
 static void *find_tvm_symbol(const char *name, void *_Atomic *found) {
   void *symbol = *found, *library;
   if (symbol) return symbol;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "abi/tvm_ffi.h"
 #include "abi/tvm_ffi_library.h"
@@ -23,9 +24,9 @@ __attribute__((format(printf, 2, 3))) static void put_tvm_text(qn_tvm_text *text
   text->size += n > 0 ? (size_t)n : 0;
 }
 
-static int is_tvm_condition(const quern_arg_info *arg) {
-  return arg->dtypes[0] == 'b' && arg->dtypes[1] == 'o' && !arg->dtypes[4];
-}
+static int is_tvm_condition(const quern_arg_info *arg) { return strcmp(arg->dtypes, "bool") == 0; }
+
+static int is_tvm_axes(const quern_param_info *param) { return strcmp(param->name, "axes") == 0; }
 
 static void put_tvm_default(qn_tvm_text *text, const quern_scalar *value) {
   switch (value->kind) {
@@ -44,7 +45,8 @@ static void put_tvm_doc(qn_tvm_text *text, const quern_op_info *info) {
     put_tvm_text(text, "%s : Tensor or %s\n    %s\n", info->args[k].name, is_tvm_condition(&info->args[k]) ? "bool" : "number",
                  info->args[k].dtypes);
   for (int32_t k = 0; k < info->n_params; k++) {
-    put_tvm_text(text, "%s : number", info->params[k].name);
+    const int is_axes = is_tvm_axes(&info->params[k]);
+    put_tvm_text(text, "%s : %s", info->params[k].name, is_axes ? "tuple of ints, or a bit for each" : "number");
     put_tvm_default(text, &info->params[k].value);
     put_tvm_text(text, "\n");
   }
@@ -60,6 +62,7 @@ static void put_tvm_doc(qn_tvm_text *text, const quern_op_info *info) {
 #define TVM_INPUT TVM_TYPE_OF("Variant", TVM_TYPE("ffi.Tensor") "," TVM_TYPE("float"))
 #define TVM_CONDITION TVM_TYPE_OF("Variant", TVM_TYPE("ffi.Tensor") "," TVM_TYPE("bool"))
 #define TVM_NUMBER TVM_TYPE_OF("Optional", TVM_TYPE("float"))
+#define TVM_AXES TVM_TYPE_OF("Optional", TVM_TYPE_OF("Variant", TVM_TYPE_OF("ffi.Array", TVM_TYPE("int")) "," TVM_TYPE("int")))
 #define TVM_OUTPUT TVM_TYPE_OF("Optional", TVM_TYPE("ffi.Tensor"))
 #define TVM_OUTPUTS TVM_TYPE_OF("Optional", TVM_TYPE_OF("ffi.Array", TVM_TYPE("ffi.Tensor")))
 
@@ -67,12 +70,11 @@ static void put_tvm_metadata(qn_tvm_text *text, const quern_op_info *info) {
   const char *comma = "";
   put_tvm_text(text, "%s", "{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"named_args\\\":{\\\"return\\\":[");
   put_tvm_text(text, "%s],\\\"params\\\":[", info->n_out > 1 ? TVM_OUTPUTS : TVM_OUTPUT);
-  for (int32_t k = 0; k < info->n_in + info->n_params + info->n_out; k++, comma = ",")
-    put_tvm_text(text, "%s%s", comma,
-                 k >= info->n_in + info->n_params   ? TVM_OUTPUT
-                 : k >= info->n_in                  ? TVM_NUMBER
-                 : is_tvm_condition(&info->args[k]) ? TVM_CONDITION
-                                                    : TVM_INPUT);
+  for (int32_t k = 0; k < info->n_in; k++, comma = ",")
+    put_tvm_text(text, "%s%s", comma, is_tvm_condition(&info->args[k]) ? TVM_CONDITION : TVM_INPUT);
+  for (int32_t k = 0; k < info->n_params; k++, comma = ",")
+    put_tvm_text(text, "%s%s", comma, is_tvm_axes(&info->params[k]) ? TVM_AXES : TVM_NUMBER);
+  for (int32_t k = 0; k < info->n_out; k++, comma = ",") put_tvm_text(text, "%s%s", comma, TVM_OUTPUT);
   put_tvm_text(text, "%s", "]}}\"}");
 }
 

@@ -21,6 +21,7 @@ OP(clip);
 OP(divmod);
 OP(ldexp);
 OP(multiply);
+OP(sum);
 OP(where);
 
 /* ---- Tensors and values ---- */
@@ -145,7 +146,7 @@ static int alloc_sparse(DLTensor *wanted, struct DLManagedTensorVersioned **out,
 }
 #endif
 
-/* ---- What goes wrong ---- */
+/* ---- What is said ---- */
 
 /* A failing call says this, of this kind. */
 static void fails(int status, const char *kind, const char *part, const char *name) {
@@ -255,6 +256,21 @@ static void outputs_given(void) {
   double wide[6];
   tensor td = tensor_of(wide, F64, 2, 3);
   ok(CALL(multiply, NULL, a_float(0.1), AS_OBJECT(&ti), AS_OBJECT(&td)) == 0 && wide[5] == 5 * 0.1, "a float beside i32 is f64");
+  static const int64_t last[] = {-1};
+  struct sequence { /* as an ffi.Shape, an ffi.Array */
+    qn_tvm_object head;
+    qn_tvm_items items;
+  } axes = {{.counts = 1, .type_index = QN_TVM_SHAPE}, {last, 1}}, values = {{.counts = 1, .type_index = QN_TVM_ARRAY}, {in, 1}};
+  const qn_tvm_any over = {.type_index = QN_TVM_SHAPE, .v.object = &axes.head}, over_values = {.type_index = QN_TVM_ARRAY, .v.object = &values.head};
+  tensor sums = tensor_of(wanted, F32, 2, 1);
+  sums.dl.ndim = 1;
+  ok(CALL(sum, NULL, in[0], over, AS_OBJECT(&sums)) == 0 && wanted[0] == -4 && wanted[1] == 6, "axes as a shape");
+  fails(CALL(sum, NULL, in[0], over_values, AS_OBJECT(&sums)), "TypeError", "sum: axes: ", "axes that are no ints");
+  axes.items.n = 0;
+  sums.dl.ndim = 2, sums.shape[1] = 3, sums.dl.data = y;
+  ok(CALL(sum, NULL, in[0], over, AS_OBJECT(&sums)) == 0 && memcmp(y, x, sizeof x) == 0, "no axes");
+  axes.head.type_index = QN_TVM_ARRAY;
+  fails(CALL(sum, NULL, in[0], over, AS_OBJECT(&sums)), "TypeError", "a sequence", "a shape that says that it is an array");
   uint16_t half[6] = {0x3c00, 0x3c00, 0x3c00, 0x3c00, 0x3c00, 0x3c00}, scaled[6];
   tensor th = tensor_of(half, F16, 2, 3), ts = tensor_of(scaled, F16, 2, 3);
   ok(CALL(ldexp, NULL, AS_OBJECT(&th), an_int(-24), AS_OBJECT(&ts)) == 0 && scaled[0] == 1, "a count beside f16");

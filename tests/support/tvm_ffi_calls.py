@@ -33,7 +33,11 @@ same(module.multiply(numpy.arange(4, dtype="int32"), -3), numpy.arange(4, dtype=
 same(module.where(x > 0, x, 0.5), numpy.where(x > 0, x, numpy.float32(0.5)), "a bool array")
 same(module.clip(x, None, 1.5), numpy.clip(x, None, numpy.float32(1.5)), "parameters: None and a number")
 same(module.astype(x, tvm_ffi.dtype("float16")), x.astype("float16"), "a dtype in place of the output")
-same(module.sum(numpy.rint(x), 1 << 1), numpy.sum(numpy.rint(x), 1), "a reduction: axes are bits")
+whole = numpy.rint(x)
+same(module.sum(whole, (1,)), numpy.sum(whole, 1), "a reduction over an axis")
+same(module.sum(whole, [-2, -1], True), numpy.sum(whole, (0, 1), keepdims=True), "  over axes from the end, which are kept")
+same(module.sum(whole), numpy.sum(whole), "  over all")
+same(module.sum(whole, 1 << 1), numpy.sum(whole, 1), "  over bits")
 same(module.nonzero(x), numpy.argwhere(x), "a result of data-dependent size")
 quotient, rest = module.divmod(numpy.arange(6, dtype="int32"), 4)
 same(quotient, numpy.arange(6, dtype="int32") // 4, "two results")
@@ -50,6 +54,7 @@ if has_swish:
 raises(TypeError, lambda: module.add(x), "too few arguments", "add: 1 argument, expected add(x, y, [out])")
 raises(TypeError, lambda: module.add(x, x, y, y), "too many", "add: 4 arguments")
 raises(TypeError, lambda: module.add("x", x), "a string", "add: input 1 (x): a string, expected a tensor or a number")
+raises(TypeError, lambda: module.clip(x, "0", y), "a string as a parameter", "clip: argument 2: a string, expected clip(x, [min], [max], [out])")
 raises(TypeError, lambda: module.add(x, x, "y"), "a string as the output", "add: output 1 (out): a string, expected a tensor")
 raises(TypeError, lambda: module.add(x, x, y.astype("int32")), "an output of another dtype", "dtype i32 cannot take a result of dtype f32")
 raises(ValueError, lambda: module.add(x, x, y[:1]), "an output of another shape", "add: output 1 (out): shape [1, 3], expected [2, 3]")
@@ -58,6 +63,9 @@ raises(TypeError, lambda: module.add(1, 2), "numbers alone", "all inputs are num
 raises(TypeError, lambda: module.add(x, 2**70), "a large int", "add: input 2 (y)")
 raises(ValueError, lambda: module.add(numpy.arange(3, dtype="int32"), 2**40), "a number that does not fit", "does not fit into i32")
 raises(ValueError, lambda: module.add(x, x.ravel()[::-1].reshape(2, 3), numpy.lib.stride_tricks.as_strided(y, (2, 3), (0, 4))), "an output that overlaps itself", "add: output 1 (out)")
+raises(ValueError, lambda: module.sum(x, (2,)), "an axis that is not there", "sum: axes: 2 is out of bounds for 2 dimensions")
+raises(ValueError, lambda: module.sum(x, (1, -1)), "an axis twice", "sum: axes: -1 is there twice")
+raises(TypeError, lambda: module.sum(x, (0.5,)), "a part of an axis", "sum: axes: a float, expected ints")
 
 # ---- descriptions
 doc = module.get_function_doc("clip")
@@ -68,6 +76,8 @@ is_(schema["type"], "ffi.Function", "metadata: a function")
 is_(len(schema["named_args"]["params"]), 4, "  of four arguments")
 shown = repr(tvm_ffi.core.TypeSchema.from_json_str(metadata["type_schema"]))
 is_(shown, "Callable[[Tensor | float, float | None, float | None, Tensor | None], Tensor | None]", "  as tvm-ffi reads it")
+is_(repr(tvm_ffi.core.TypeSchema.from_json_str(module.get_function_metadata("sum")["type_schema"])),
+    "Callable[[Tensor | float, Array[int] | int | None, float | None, float | None, Tensor | None], Tensor | None]", "  of axes")
 if has_swish:
     ok('x times its logistic: "SiLU".' in module.get_function_doc("acme_swish"), "quotes in a docstring")
 

@@ -28,6 +28,7 @@ SAME(QN_TVM_FUNCTION, kTVMFFIFunction);
 SAME(QN_TVM_SHAPE, kTVMFFIShape);
 SAME(QN_TVM_TENSOR, kTVMFFITensor);
 SAME(QN_TVM_ARRAY, kTVMFFIArray);
+SAME(QN_TVM_LIST, kTVMFFIList);
 
 #define LAID_OUT(ours, our_field, theirs, their_field)                                               \
   _Static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field) &&                       \
@@ -49,6 +50,11 @@ LAID_OUT(qn_tvm_any, v.device, TVMFFIAny, v_device);
 _Static_assert(sizeof(qn_tvm_bytes) == sizeof(TVMFFIByteArray), "bytes");
 LAID_OUT(qn_tvm_bytes, data, TVMFFIByteArray, data);
 LAID_OUT(qn_tvm_bytes, size, TVMFFIByteArray, size);
+
+LAID_OUT(qn_tvm_items, data, TVMFFISeqCell, data);
+LAID_OUT(qn_tvm_items, n, TVMFFISeqCell, size);
+LAID_OUT(qn_tvm_items, data, TVMFFIShapeCell, data);
+LAID_OUT(qn_tvm_items, n, TVMFFIShapeCell, size);
 
 /* Functions have the same parameters, but for their structs' names: those by value or without structs are of one type. */
 #define ONE_TYPE(ours, theirs) _Static_assert(_Generic(theirs, ours *: 1, default: 0), #theirs)
