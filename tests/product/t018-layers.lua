@@ -23,7 +23,7 @@ local ORDERS = {
                 "gen/tools", "gen", "tools", "build.lua" } },
   { name = "python", find = "find python/src -name '*.[ch]'", language = "c",
     folders = { "python/src/base", "python/src/types", "python/src/exchange", "python/src/array", "python/src/operand",
-                "python/src/call", "python/src/op", "python/src/quern_module.c" } },
+                "python/src/call", "python/src/op", "python/src/xla", "python/src/quern_module.c" } },
   { name = "the program quern", find = "find tools/quern -name '*.[ch]'", language = "c", folders = { "tools/quern" } },
   { name = "the measuring programs", find = "find tools/measure -name '*.[ch]'", language = "c", folders = { "tools/measure" } },
 }

@@ -48,6 +48,13 @@ static PyObject *op_explain(PyObject *self, PyObject *const *args, Py_ssize_t n,
   return !result && given.is_foreign ? foreign_call(self, "explain", args, n, keywords) : result;
 }
 
+static PyObject *op_infer(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+  arguments given;
+  if (arguments_bind((op_object *)self, args, n, keywords, &given)) return NULL;
+  PyObject *result = call_infer((op_object *)self, &given);
+  return result || !given.is_foreign ? result : PyErr_Format(PyExc_TypeError, "_infer: expected tensors and numbers, not numbers alone");
+}
+
 /* ---- Making ---- */
 
 /* The name of parameter k in Python. */
@@ -293,6 +300,7 @@ static PyMethodDef op_methods[] = {
     {"explain", (PyCFunction)(void (*)(void))op_explain, METH_FASTCALL | METH_KEYWORDS,
      "explain($self, /, *operands, out=None, dtype=None, stream=None, **params)\n--\n\n"
      "How a call with these arguments would run: a quern.Explanation. Computes nothing."},
+    {"_infer", (PyCFunction)(void (*)(void))op_infer, METH_FASTCALL | METH_KEYWORDS, NULL},
     {"_last", op_last, METH_NOARGS, NULL},
     {"_repr_html_", op_html, METH_NOARGS, NULL},
     {"__reduce__", op_reduce, METH_NOARGS, NULL},
