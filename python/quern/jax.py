@@ -81,11 +81,10 @@ class _Layout:
     def __init__(self, op, marks, dtype, params, wanted):
         stand = self._stand(op, marks)
         ins, outs, words = op._infer(*stand, dtype=dtype, **params)
-        missing = [k for k, (its, _, item) in enumerate(ins) if (item is not None) and _canonical(_dtype_of(its)) != _dtype_of(its)]
-        for k in missing:  # a number of f64 or i64, which JAX does not have now
+        wide = [k for k, (its, _, item) in enumerate(ins) if item is not None and _canonical(_dtype_of(its)) != _dtype_of(its)]
+        for k in wide:  # a number of f64 or i64, which JAX does not have now
             stand[k] = _stand_in(_canonical(_dtype_of(ins[k][0])), ())
-        if missing:
-            numbers = [item for _, _, item in ins]
+        if wide:
             ins, outs, words = op._infer(*stand, dtype=dtype, **params)
         self.constants = {}
         for k, mark in enumerate(marks):
@@ -93,7 +92,6 @@ class _Layout:
                 item = ins[k][2]
                 its = _dtype_of(ins[k][0])
                 self.constants[k] = _numpy.frombuffer(item, its)[0] if item is not None else its.type(mark[2])
-        del missing
         self.dtypes = [_dtype_of(each) for each, _, _ in ins]
         self.shapes = [tuple(shape) for _, shape, _ in ins]
         self.ndim = max(map(len, self.shapes), default=0)
@@ -119,21 +117,10 @@ class _Layout:
         words = _numpy.frombuffer(words, "<i8").reshape(-1, 3).copy()
         if op._has_axis:
             at = list(op.params).index("axis")
-            mask = int(words[at, 1]) if len(words) > at else -1
+            mask = int(words[at, 1])  # -1: all
             self.axes = sum((mask >> d & 1) << (self.ndim - 1 - d) for d in range(self.ndim))
-            if len(words) <= at:
-                words = self._with_defaults(op, words, at)
             words[at] = _AXES_FROM_END, self.axes, 0
         return words.reshape(-1)
-
-    @staticmethod
-    def _with_defaults(op, words, at):
-        """The words of the parameters before the axes, whose values are their defaults."""
-        rows = list(words)
-        for value in list(op.params.values())[len(words):at]:
-            is_whole = isinstance(value, int)
-            rows.append([0 if is_whole else 2, value if is_whole else int(_numpy.float64(value).view("i8")), 0])
-        return _numpy.array(rows + [[0, -1, 0]], "<i8").reshape(-1, 3)
 
     def axis_tuple(self):
         """The axes, counted from the end."""
@@ -461,11 +448,10 @@ def __getattr__(name):
     try:
         if name.startswith("_"):
             raise KeyError(name)
-        found = globals()[name] = _of_name(name)
+        return _of_name(name)  # no attribute of the module: `max` and others would hide Python's
     except KeyError:
         message = "module 'quern.jax' has no attribute {!r}".format(name)
         raise AttributeError(message if name.startswith("_") else message + _advice(name, _quern.ops())) from None
-    return found
 
 
 def __dir__():

@@ -574,20 +574,22 @@ static PyObject *list_facts(const call *call, int32_t begin, int32_t end) {
   return facts;
 }
 
-/* Three 64-bit integers for each parameter: the kind, and the words of the number. */
-static PyObject *params_words(const quern_call *how) {
+/* Three 64-bit integers for each parameter: the kind, and the words of the number; up to the last one given, and to the axes. */
+static PyObject *params_words(const call *call) {
   int64_t words[OP_MAX_PARAMS][3];
-  for (int32_t k = 0; k < how->n_params; k++) {
-    words[k][0] = how->params[k].kind;
-    memcpy(&words[k][1], &how->params[k].v, sizeof how->params[k].v);
+  const int32_t given = call->how.n_params, n = given > call->op->axes ? given : call->op->axes + 1;
+  for (int32_t k = 0; k < n; k++) {
+    const quern_scalar *value = k < given ? &call->how.params[k] : &call->info->params[k].value;
+    words[k][0] = value->kind;
+    memcpy(&words[k][1], &value->v, sizeof value->v);
   }
-  return PyBytes_FromStringAndSize((const char *)words, how->n_params * (Py_ssize_t)sizeof *words);
+  return PyBytes_FromStringAndSize((const char *)words, n * (Py_ssize_t)sizeof *words);
 }
 
 static PyObject *infer(call *call, quern_shape *shapes) {
   const int32_t n_in = call->info->n_in;
   if (hold_tensors(call) || (wants_cast(call) && cast_inputs(call, 1)) || imagine_results(call, shapes)) return NULL;
-  return Py_BuildValue("NNN", list_facts(call, 0, n_in), list_facts(call, n_in, n_operands(call)), params_words(&call->how));
+  return Py_BuildValue("NNN", list_facts(call, 0, n_in), list_facts(call, n_in, n_operands(call)), params_words(call));
 }
 
 PyObject *call_infer(op_object *op, arguments *given) { return describe(op, given, infer); }

@@ -16,7 +16,7 @@ PyObject *call_explain(op_object *op, arguments *given);
 
 /* For the package's modules: the operands of such a call, with numbers and inputs as they are converted, its results, and its
  * parameters: ((dtype, shape, item of a number or None) of each input, the same of each output, bytes: three 64-bit integers for each
- * parameter up to the last one given). Computes nothing. NULL: as above. */
+ * parameter up to the last one given, and to the axes). Computes nothing. NULL: as above. */
 PyObject *call_infer(op_object *op, arguments *given);
 
 /* The explanation of a call like the last one, a quern.Explanation; None: there was none, or it cannot be explained. */
