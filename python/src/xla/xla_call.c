@@ -94,7 +94,7 @@ static int32_t largest_ndim(const xla_list *list) {
     const xla_buffer *buffer = list->items[k];
     ndim = buffer->rank > ndim ? buffer->rank : ndim;
   }
-  return (int32_t)ndim;
+  return ndim < QUERN_MAX_NDIM ? (int32_t)ndim : QUERN_MAX_NDIM; /* the library refuses larger ones */
 }
 
 /* ---- A call ---- */
