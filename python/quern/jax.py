@@ -12,6 +12,7 @@ Results have the bits of the ops on NumPy's arrays. Dtypes are those that JAX ha
 computed in that and stored as f32 or i32. Parameters are numbers, part of the program. Docs: python/README.md."""
 
 import uuid as _uuid
+from typing import Any as _Any, Tuple as _Tuple
 
 from . import _quern
 from ._derived import derivative as _derivative, functions as _functions_of, reduced_axes as _reduced_axes
@@ -160,7 +161,7 @@ class Op:
 
     # ---- A call ----
 
-    def __call__(self, *operands, dtype=None, **params):
+    def __call__(self, *operands: _Any, dtype: _Any = None, **params: _Any) -> _Any:
         return self._call(operands, params, dtype, None)
 
     def _call(self, operands, params, dtype, wanted):
@@ -269,6 +270,7 @@ class Op:
                 *operands, **attributes)
             return tuple(found) if many else found[0]
 
+        primal.__name__ = self.__name__
         computed = jax.custom_vjp(primal)
 
         def forwards(*arrays):
@@ -415,7 +417,7 @@ def _of_name(name):
     return made
 
 
-def op(which, context=None):
+def op(which: _Any, context: _Any = None) -> Op:
     """The quern.jax.Op of a name, or of a quern.Op. context: the quern.Context that it is of."""
     if isinstance(which, Op):
         return which
@@ -424,17 +426,17 @@ def op(which, context=None):
     return _of_name(which) if context is None else Op(context.op(which), context)
 
 
-def compile(expression, context=None):
+def compile(expression: str, context: _Any = None) -> Op:
     """A quern.jax.Op for an expression, as quern.compile makes one; its derivative is that of the expression."""
     return Op((context if context is not None else _quern).compile(expression), context)
 
 
-def load_spec(path, context=None):
+def load_spec(path: _Any, context: _Any = None) -> _Tuple[Op, ...]:
     """The ops of a spec file, a tuple sorted by name, as quern.load_spec gives them."""
     return tuple(Op(each, context) for each in (context if context is not None else _quern).load_spec(path))
 
 
-def vecdot(x1, x2, /, *, axis=-1, keepdims=False, dtype=None):
+def vecdot(x1: _Any, x2: _Any, /, *, axis: _Any = -1, keepdims: bool = False, dtype: _Any = None) -> _Any:
     """The sum of x1 * x2 along an axis, as quern.vecdot."""
     return _of_name("vecdot")(x1, x2, axis=axis, keepdims=keepdims, dtype=dtype)
 
@@ -442,7 +444,7 @@ def vecdot(x1, x2, /, *, axis=-1, keepdims=False, dtype=None):
 _OTHERS = ("arange", "asarray", "diff", "empty", "full", "group_norm", "instance_norm", "linspace", "nonzero")
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Op:
     if name in _OTHERS:
         raise AttributeError("quern.jax has no {0}, which is no function of arrays alone: use jax.numpy".format(name))
     try:
