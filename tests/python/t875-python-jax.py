@@ -3,6 +3,7 @@
 """quern.jax with the real JAX: every op and its derivative in a few programs, bit for bit what Quern gives for NumPy's arrays; vmap, grad,
 expressions, specs; dtypes with and without 64 bits; errors; other threads and processes. XLA's interface as jaxlib's header has it."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -408,6 +409,62 @@ def header():
     ok("XLA_FFI_Buffer.data" in done.stderr and done.returncode, "  and one that is elsewhere is seen")
 
 
+def by_frame():
+    """The handlers by themselves, in a call that is made here word by word: what they ask XLA for, on CUDA too, without a device."""
+    asked, keep = [], []
+    function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
+
+    def words(*values):
+        keep.append((ctypes.c_int64 * len(values))(*[ctypes.addressof(v) if isinstance(v, ctypes.Array) else v for v in values]))
+        return keep[-1]
+
+    def error_create(args):
+        asked.append("error: " + ctypes.string_at(args[2]).decode())
+        return 1
+
+    def stream_get(args):
+        asked.append("stream")
+        args[3] = 2
+        return None
+
+    def ordinal_get(args):
+        asked.append("ordinal")
+        args[3] = 0
+        return None
+
+    def callback(f):
+        keep.append(function(f))
+        return ctypes.cast(keep[-1], ctypes.c_void_p).value
+
+    def span(text):
+        keep.append(ctypes.create_string_buffer(text.encode()))
+        return words(ctypes.addressof(keep[-1]), len(text))
+
+    api = [0] * 24
+    api[0], api[6], api[10], api[23] = 24 * 8, callback(error_create), callback(stream_get), callback(ordinal_get)
+    api = words(*api)
+    items = [numpy.asarray(each, "float32") for each in ([1, 2, 3], [10, 20, 30], [0, 0, 0])]
+
+    def run(platform, key, n_in=2, extent=3, stage=3):
+        asked.clear()
+        buffers = [words(48, 0, 11, x.ctypes.data, 1, words(extent)) for x in items]
+        kinds = (ctypes.c_int32 * 4)(1, 1, 1, 1)
+        of_string = (ctypes.c_int32 * 1)(4)
+        keep.extend((kinds, of_string))
+        frame = words(176, 0, api, 0, stage, 40, 0, n_in, kinds, words(*buffers[:2]), 40, 0, 1, kinds, words(buffers[2]),
+                      48, 0, 1, of_string, words(span("op")), words(span(key)), 0)
+        handler = ctypes.pythonapi.PyCapsule_GetPointer
+        handler.restype, handler.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+        capsule = quern._quern._xla_target(platform)
+        return ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(handler(capsule, b"xla._CUSTOM_CALL_TARGET"))(ctypes.addressof(frame))
+
+    is_((run("cpu", "op add", stage=1), items[2].tolist()), (None, [0, 0, 0]), "by hand: in another stage nothing is done")
+    is_((run("cpu", "op add"), items[2].tolist(), asked), (None, [11, 22, 33], []), "  a call")
+    is_((run("cpu", "op add", n_in=1), asked), (1, ["error: add: 1 operands and 1 results, expected 2 and 1"]), "  a wrong one")
+    run("CUDA", "op add", extent=0)
+    is_(asked[:2], ["stream", "ordinal"], "  on CUDA XLA's stream and device are asked for")
+
+
 every_op()
 every_derivative()
 every_dtype()
@@ -418,4 +475,5 @@ dtypes()
 errors()
 caches_and_threads()
 header()
+by_frame()
 done_testing()
