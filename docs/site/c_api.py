@@ -99,7 +99,7 @@ def _function(item, uses, out):
     if item["text"].startswith("quern_status"):
         out.append("   :returns: 0, or :doc:`a negative status <status>`\n")
     if uses:
-        out.append("   Used in " + ", ".join(uses) + ".\n")
+        out.append("   Used in " + ", ".join(uses[:4]) + ".\n")
 
 
 def page(path, files):
@@ -107,7 +107,7 @@ def page(path, files):
     groups = header.read(path)
     uses = uses_of([item["name"] for item in functions(groups)], files)
     out = ["C API", "=====", "", "Everything that ``<quern/quern.h>`` declares. Functions of single ops, ``quern_gelu(&x, &y, NULL)``, are in "
-           "``<quern/ops.h>``: one for each of :doc:`the ops </ops/index>`.", "", ".. contents::", "   :local:", "   :depth: 1", ""]
+           "``<quern/ops.h>``: one for each of :doc:`the ops </ops/index>`.", ""]
     for group in groups:
         out += [group["title"], "-" * len(group["title"]), ""]
         out += [_rst(paragraph) + "\n" for paragraph in group["law"]]

@@ -139,8 +139,11 @@ def gallery(source, facts, specs, out, wanted):
 
 def c_reference(source):
     import c_api
-    files = {f"``{path}``": text for path, text in c_api.read_sources(ROOT, ["examples", "docs", "bench", "tools/quern"]).items()
-             if not path.startswith("docs/site")}
+    files = {}
+    for path, text in c_api.read_sources(ROOT, ["docs", "examples"]).items():
+        if not path.startswith(("docs/site", "docs/internals")):
+            page = path.startswith("docs/") and path.endswith(".md")
+            files[":doc:`/{}`".format(path[5:-3]) if page else f"``{path}``"] = text
     with open(os.path.join(ROOT, "README.md")) as file:
         files["README"] = file.read()
     text, unused = c_api.page(os.path.join(ROOT, "include/quern/quern.h"), files)
