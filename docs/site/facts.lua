@@ -47,7 +47,8 @@ local function op_facts(model, row)
   local op, kind = row.op, kinds.of(row.op)
   local facts = {
     name = op.name, doc = op.doc, kind = op.kind, builtin = op.builtin and true or false, spec = operands.location(op), c_name = op.c_name,
-    family = (op.file:match "([^/]+)%.lua$" or op.file), bodies = texts_of(op.bodies), grad = op.grad and op.grad.text and op.grad.text.text or "", backward = op.backward or "",
+    family = (op.file:match "([^/]+)%.lua$" or op.file), bodies = texts_of(op.bodies),
+    grad = op.grad and op.grad.text and op.grad.text.text or "", backward = op.backward or "",
     backward_of = op.backward_of or "", is_reduced = op.is_reduced and true or false, dtypes = row.inputs, domain = op.domain or {},
     chooses_dtype = kind.dtypes_words and true or false, error = python_facts.bound(model.types, op),
     example = { python_facts.example(op) }, inputs = {}, outputs = {}, params = {}, ulp = {}, bound = {},

@@ -103,13 +103,14 @@ else
   export PATH PKG_CONFIG_PATH LD_LIBRARY_PATH PYTHONPATH
   unset QUERN_SOURCE_DIR QUERN_BUILD_DIR
   for page in tutorials/first_hour tutorials/framework tutorials/application howto/threads howto/results howto/discover howto/specs howto/own_implementation \
-    howto/deployment howto/numexpr howto/cupy howto/loops explanation/aliasing specs explain; do
+    howto/deployment howto/numexpr howto/cupy howto/loops explanation/aliasing specs explain examples/black_scholes examples/adam examples/time_series \
+    examples/image examples/mandelbrot; do
     "$python" "$source/tests/support/run_blocks.py" "$source/docs/$page.md" $((n + 1)) >lines
     cat lines
     n=$((n + $(grep -c '^\(not \)\{0,1\}ok ' lines))) bad=$((bad + $(grep -c '^not ok ' lines)))
   done
-  grep -l '^```\(sh\|c\|python\)$' "$source"/docs/tutorials/*.md "$source"/docs/howto/*.md | wc -l >said
-  [ "$(cat said)" = 12 ]; ok $? 'every page of tutorials and guides is among them'
+  grep -l '^```\(sh\|c\|python\)$' "$source"/docs/tutorials/*.md "$source"/docs/howto/*.md "$source"/docs/examples/*.md | wc -l >said
+  [ "$(cat said)" = 17 ]; ok $? 'every page of tutorials, guides and examples is among them'
 fi
 
 # ---- The site
