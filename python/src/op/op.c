@@ -170,14 +170,17 @@ static PyObject *get_signature(PyObject *object, void *unused) {
   return self->signature ? new_ref(self->signature) : NULL;
 }
 
+/* A text of a spec, which may have any bytes. */
+static PyObject *spec_text(const char *text) { return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace"); }
+
 static PyObject *get_doc(PyObject *self, void *unused) {
   (void)unused;
-  return PyUnicode_FromString(((op_object *)self)->info->doc);
+  return spec_text(((op_object *)self)->info->doc);
 }
 
 static PyObject *get_formula(PyObject *self, void *unused) {
   (void)unused;
-  return PyUnicode_FromString(((op_object *)self)->info->formula);
+  return spec_text(((op_object *)self)->info->formula);
 }
 
 static PyObject *names_of(const quern_arg_info *args, int32_t n) {
