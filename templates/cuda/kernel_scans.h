@@ -29,7 +29,7 @@ template <typename By, typename X> struct q_scanner {
   typename By::T of_chunk, of_whole;             /* of a row, in the thread of its first slot: the carries of its last chunk */
 
   /* v: a segment's states, each combined with those before it in the segment; first: the place of its first element; n: the elements of
-     its row, 0 if there is none. All threads of a block together. */
+     its row, 0 if there is none; thread: 16 times the slot, and the segment. All threads of a block together. */
   Q_FN void segments(const typename By::T (&v)[16], u32 thread, X first, X n) {
     end[thread] = first < n && n - first >= 16 ? v[15] : typename By::T();
     __syncthreads();
@@ -58,6 +58,12 @@ template <typename By, typename X> struct q_scanner {
     }
   }
 
+  /* What comes before a chunk; initial: before the first. */
+  Q_FN typename By::T before(u32 slot, X chunk, typename By::T initial) {
+    if (chunk % 256 == 0) return chunk ? before_span[slot] : initial;
+    return chunk >= 256 ? By::of(before_span[slot], of_span[slot]) : of_span[slot];
+  }
+
   /* A state of a segment behind all that comes before the segment. */
   Q_FN typename By::T behind(typename By::T v, u32 thread, X chunk) {
     if (thread % 16) v = By::of(end[thread], v);
@@ -66,5 +72,15 @@ template <typename By, typename X> struct q_scanner {
     return v;
   }
 };
+
+/* As q_load_run of kernel_rows.h, for elements that count from the end of a row of one axis. */
+template <typename T, typename X, int R>
+Q_FN void q_load_back(T (&to)[16], const i64 (&stride)[R], u64 from, X first, X n, u64 value, u64 is_value) {
+#pragma unroll
+  for (u32 k = 0; k < 16; k++) {
+    if (is_value & 1) to[k] = q_scalar<T>(value);
+    else to[k] = first + 16 * k < n ? qc_load1<T>(from + q_offset(n - 1 - (first + 16 * k), stride[0])) : (T)0;
+  }
+}
 
 #endif

@@ -167,34 +167,6 @@ static void draw_case(quern_op *op, quern_op *back, ref_dtype d, int64_t most, i
   free_operands(&c);
 }
 
-/* What runs on the CPU only: an expression with a scan. */
-static void test_refused(void) {
-  static const char *const texts[] = {"y = cumulative_sum(x * 2, axis=0)"};
-  const int64_t shape[1] = {40};
-  rng r;
-  rng_seed(&r, 79899);
-  for (int k = 0; k < 1; k++) {
-    quern_op *op;
-    operand in, out;
-    mirror on_in, on_out;
-    if (quern_op_compile(NULL, texts[k], &op)) {
-      skip(1, "this build has no %s", texts[k]);
-      continue;
-    }
-    operand_make(&in, REF_F32, 1, shape, NULL, &r);
-    operand_make(&out, REF_F32, 1, shape, NULL, &r);
-    mirror_make(&on_in, &in, 0);
-    mirror_make(&on_out, &out, 0);
-    DLTensor *x = &on_in.t, *y = &on_out.t;
-    is_int(quern_op_call(op, 1, &x, 1, &y, NULL), QUERN_E_DEVICE, "%s: %s", texts[k], quern_last_error());
-    mirror_free(&on_in);
-    mirror_free(&on_out);
-    operand_free(&in);
-    operand_free(&out);
-    quern_op_release(op);
-  }
-}
-
 /* Draws the cases of an op and a dtype. */
 static void draw_cases(quern_op *op, int number, ref_dtype d) {
   char name[80];
@@ -248,6 +220,5 @@ int main(void) {
   }
   if (shard == 0) test_spec();
   ok(n_cut > 0 || shard > 0, "workspaces helped %" PRId64 " calls", n_cut);
-  test_refused();
   return done_testing();
 }

@@ -25,7 +25,7 @@ local M = {}
 
 -- The headers at the head of a file, in this order.
 M.HEADERS = { "kernel_cuda.h", "kernel_items.h" }
-M.FURTHER_HEADERS = { rows_cuda.HEADER, "kernel_scans.h" } -- where a record's `by` has them; it has the first where it says nothing
+M.FURTHER_HEADERS = { rows_cuda.HEADER, "kernel_scans.h" } -- where a record or its's `by` has them; it has the first where it says nothing
 M.TEMPLATES = { "elementwise", "transpose", rows_cuda.TEMPLATE, short_rows.TEMPLATE, scans_cuda.TEMPLATE, adjoints_cuda.TEMPLATE }
 M.VALUE_FLAG = 8 -- the bit of `flags` that says that input 0 is a by-value scalar
 
@@ -322,7 +322,7 @@ function M.file(types, banner, entries, templates, headers, prefix)
   if #banner == 0 then out = {} end
   local needed, is_needed = table.move(M.HEADERS, 1, #M.HEADERS, 1, {}), {}
   for _, entry in ipairs(entries) do
-    for _, name in ipairs(entry.record.program and (entry.record.by.HEADERS or { rows_cuda.HEADER }) or {}) do is_needed[name] = true end
+    for _, name in ipairs(entry.record.program and (entry.record.headers or entry.record.by.HEADERS or { rows_cuda.HEADER }) or {}) do is_needed[name] = true end
   end
   for _, name in ipairs(M.FURTHER_HEADERS) do needed[#needed + 1] = is_needed[name] and name or nil end
   for _, name in ipairs(headers and needed or {}) do

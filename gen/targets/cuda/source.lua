@@ -167,6 +167,8 @@ function M.text(model, banner, request, templates, headers)
   record.name, record.classes, record.is_wide = request.symbol, request.classes, request.is_wide
   record.rank = request.rank == 0 and "n" or tostring(request.rank)
   if not record.program then record.template = request.classes:find("t", 1, true) and "transpose" or "elementwise" end
+  local excess = record.by == rows_cuda and rows_cuda.excess(model.types, record)
+  if excess then return nil, string.format("%s: %s", record.op.name, excess), "unsupported" end
   record.weight = entry.dag and variants.weight(entry.dag) or 1
   if kernels_cuda.n_arguments(record, entry.dag and #entry.dag.params or 0) > M.MAX_ARGUMENTS then
     return nil, string.format("%s: %d operands and their parameters are more than a launch takes", record.op.name, n), "limit"

@@ -18,9 +18,10 @@ uint32_t qn_cuda_values(const qn_decision *decision) {
   return values;
 }
 
-/* The program of an op that reduces, which its kernel follows at least in what its states are. NULL: it scans. */
+/* The program of an op that reduces, which its kernel follows at least in what its states are. NULL: it has none, or it scans. */
 static const qn_row_program *program_of(const qn_decision *decision) {
-  return qn_kind_of(decision->called)->launches_scans ? NULL : decision->of_kind;
+  const qn_row_program *program = qn_kind_of(decision->called)->launches_scans ? NULL : decision->of_kind;
+  return program && program->n_scans == 0 ? program : NULL;
 }
 
 void qn_cuda_choose(const qn_decision *decision, qn_launch_form *form) {
@@ -108,7 +109,7 @@ static void cut_rows(const qn_decision *decision, const qn_launch *launch, int32
     return;
   }
   pieces->rows.bytes = pieces->bytes = 0;
-  if (launch->form.rank == QN_SHORT_RANK) return;
+  if (launch->form.rank == QN_SHORT_RANK || !program_of(decision)) return; /* where it scans a block has a row */
   const qn_row_work work = work_of(decision, items);
   qn_rows_cut_pieces(&decision->nest, &work, decision->count, launch, &pieces->rows);
   pieces->bytes = pieces->rows.bytes;
