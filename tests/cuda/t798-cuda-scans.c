@@ -175,8 +175,8 @@ static void draw_cases(quern_op *op, int number, ref_dtype d) {
   rng_seed(&r, 79800 + 100 * (uint64_t)number + (uint64_t)d);
   snprintf(name, sizeof name, "%s_backward", quern_op_describe(op)->name);
   if (ref_dtype_kind(d) == REF_KIND_FLOAT && quern_op_find(NULL, name, &back)) back = NULL;
-  for (int k = 0; k < (is_on_gpu() ? 200 : 30); k++) draw_case(op, is_on_gpu() || k % 3 == 1 ? back : NULL, d, is_on_gpu() && k % 10 == 0 ? 3000000 : 9500, 0, &r);
-  for (int k = 0; k < (is_on_gpu() ? 20 : 3); k++) draw_case(op, is_on_gpu() || k == 1 ? back : NULL, d, 9500, is_on_gpu() && k > 4 ? 3000000 : 17000 + k * 60000, &r);
+  for (int k = 0; k < (is_on_gpu() ? 200 : 30); k++) draw_case(op, k % (is_on_gpu() ? 2 : 3) == 1 ? back : NULL, d, is_on_gpu() && k % 10 == 0 ? 3000000 : 9500, 0, &r);
+  for (int k = 0; k < (is_on_gpu() ? 20 : 3); k++) draw_case(op, k % (is_on_gpu() ? 2 : 3) == 1 ? back : NULL, d, 9500, is_on_gpu() && k > 4 ? 3000000 : 17000 + k * 60000, &r);
   quern_op_release(back);
 }
 
