@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/status.h"
-#include "core/row/row_job.h"
 #include "core/row/row_nest.h"
 
 quern_status qn_scan_axis_params(const quern_op_info *info, const quern_call *call, int64_t given[4]) {
