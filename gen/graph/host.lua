@@ -11,12 +11,15 @@ local parse = require "gen.front.parse"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
 local kinds = require "gen.kinds.kinds"
+local op_types = require "gen.graph.op_types"
 local primitives = require "gen.graph.primitives"
 local rows = require "gen.graph.rows"
 local source = require "gen.base.source"
 local stage_text = require "gen.graph.stage_text"
 
 local M = {}
+
+local node_of = require("gen.graph.scope").node_of
 
 M.MAX_OPERANDS = 32
 M.MAX_PARAMS = 16
@@ -133,19 +136,21 @@ local function guarded(src, f, ...)
   return nil, source.message(src, result.at or 1, result.message), kind
 end
 
--- For parse_host.
-local function reduces(model, name, at)
+-- For parse_host. is_bound: a scan that has states may be called, too
+local function reduces(model, name, at, is_bound)
   local op = expr.op_called(model, name)
   local kind = op and kinds.of(op)
   if op and kind.is_scan then
-    if #op.outputs > 1 then fail("unsupported", at, "%s is no part of an expression: %s", source.shown(name), kind.refusal(op)) end
+    if not (kind.may_come(op) or is_bound and #op.outputs == 1) then
+      fail("unsupported", at, "%s is no part of an expression: %s", source.shown(name), kind.refusal(op))
+    end
     return { scans = true }
   end
   return op and kinds.of(op).has_stages and { is_reduced = op.is_reduced } or nil
 end
 
-local function read(src, model, max_bytes)
-  local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name, at) return reduces(model, name, at) end)
+local function read(src, model, max_bytes, is_bound)
+  local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name, at) return reduces(model, name, at, is_bound) end)
   body.text = src.text
   local names = names_of(body)
   names.name = body.name or "expression"
@@ -267,6 +272,24 @@ function Host:call_row(op, values, node, which)
   return result
 end
 
+-- A call that scans: a node "scan" of the accumulator's dtype, over the axes of that number.
+function Host:call_scan(op, values, node)
+  local types, state = self.state.types, self.state
+  if #values ~= 1 then self:fail_as("syntax", node, "%s takes 1 argument, got %d", node.name, #values) end
+  local value = self:settle(values[1], node)
+  local dtype = value.dtype or value.type
+  if op_types.is_floating(types, op) then dtype = types.by_name[dtype].floating end
+  local K = op_types.compute_type(types, op, dtype)
+  if not K then self:fail(node, "%s does not take %s", op.name, dtype) end
+  local A = kinds.of(op).accumulator(types, op, K)
+  local element = node_of(self:cast(node_of(self:promoted(value, dtype)), A))
+  local name = string.format("%s %d", op.name, (node.axes.reverse or 0) + 2 * (node.axes.exclusive or 0)) -- as the bits of qn_value
+  local scan = state.dag:node("scan", A, { element }, { index = first_axes(self.axes, node.axes), name = name, reducer = op })
+  state.first_scan = state.first_scan or node.at
+  local result = kinds.of(op).result_dtype(types, op, dtype)
+  return self:typed(node_of(self:cast(scan, types.by_name[result].compute)), result)
+end
+
 -- grad(expression, x): the derivative by an input, in the input's dtype.
 function Host:derivative(node)
   local types = self.state.types
@@ -292,10 +315,7 @@ function Host:eval_call(node)
   local values = {}
   for k, arg in ipairs(node.args) do values[k] = self:eval(arg) end
   local op, which = expr.op_called(self.state.model, node.name)
-  if node.axes and node.axes.scans then -- its kernels are those of stages, which the runtime cuts it into
-    if #values ~= 1 then self:fail_as("syntax", node, "%s takes 1 argument, got %d", node.name, #values) end
-    fail("unsupported", node.at, M.SCANS)
-  end
+  if node.axes and node.axes.scans then return self:call_scan(op, values, node) end
   if node.axes then return self:call_row(op, values, node, which) end
   return op and self:call_op(op, values, node, which) or self:primitive(node.name, values, node)
 end
@@ -356,9 +376,9 @@ local function lowered(src, state, inputs, outputs)
   return inner
 end
 
-local function evaluate(src, model, in_dtypes, out_dtypes)
+local function evaluate(src, model, in_dtypes, out_dtypes, is_bound)
   local types = model.types
-  local body, names = read(src, model, M.MAX_CANONICAL_BYTES)
+  local body, names = read(src, model, M.MAX_CANONICAL_BYTES, is_bound)
   check_calls(body, model, names)
   if #in_dtypes ~= #names.inputs then fail("dtype", 1, "dtypes of %d inputs for %d", #in_dtypes, #names.inputs) end
   if out_dtypes and #out_dtypes ~= #names.outputs then
@@ -406,17 +426,18 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
   if body.result then give(scope:settle(scope:eval(body.result), body.result), body.result) end
   local inner = lowered(src, state, inputs, outputs)
   return { dag = inner.dag, files = inner.files, inputs = inputs, slots = slots_of(inner.dag, types), outputs = outputs,
-           out_dtypes = dtypes, names = names, reduces = #body.axes > 0 }
+           out_dtypes = dtypes, names = names, reduces = #body.axes > 0, first_scan = state.first_scan }
 end
 
 -- The typed DAG of an expression (a canonical text or any other) for the dtypes of its operands:
 --   { dag, inputs = nodes, slots = param nodes (index: of the param, from 0; type) in the order of the kernel's parameters,
 --     outputs = nodes before they are stored, out_dtypes = the dtypes that they have of themselves,
 --     names = { name, inputs, outputs, params }, reduces = whether it has calls that reduce: nodes "reduce", index: the number of
---     the call whose axes they are over }
+--     the call whose axes they are over; first_scan = the position of a call that scans, which gives a node "scan", or nil }
 -- or nil, message, kind ("syntax", "notfound", "dtype", "limit"). out_dtypes may be nil: what the outputs will be stored as.
-function M.host_dag(model, text, in_dtypes, out_dtypes)
-  return guarded(source_of(text), evaluate, model, in_dtypes, out_dtypes)
+-- is_bound: it is the bound of a scan, which may call it
+function M.host_dag(model, text, in_dtypes, out_dtypes, is_bound)
+  return guarded(source_of(text), evaluate, model, in_dtypes, out_dtypes, is_bound)
 end
 
 -- One kernel of an expression for kernels.file: { record, dag }, or nil, message, kind. request: { symbol, canonical (or any
@@ -432,6 +453,8 @@ function M.entry(model, request, has_rows)
       host.slots, host.names = slots_of(host.dag, model.types, true), { name = "a stage of a row" }
     else
       host = evaluate(src, model, request.in_dtypes, request.out_dtypes)
+      -- the kernels of a scan are those of stages, which the runtime cuts it into
+      if host.first_scan then fail("unsupported", host.first_scan, M.SCANS) end
       if host.reduces and not has_rows then fail("unsupported", 1, M.REDUCES) end
       if host.reduces then host.slots = slots_of(host.dag, model.types, true) end
     end
