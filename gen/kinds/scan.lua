@@ -122,8 +122,14 @@ function M.refusal() return "each of its results depends on the ones before; cal
 -- "max", "min": what a second output has the places of; nil: there is none.
 function M.sought(op) return op.finds end
 
-M.accumulator, M.result_dtype, M.want, M.promotion, M.param_dtypes = row.accumulator, row.result_dtype, row.want, row.promotion, row.param_dtypes
-M.compute_type = row.compute_type
+M.accumulator, M.want, M.promotion, M.param_dtypes, M.compute_type = row.accumulator, row.want, row.promotion, row.param_dtypes, row.compute_type
+
+-- As row.result_dtype; of an op that computes in floats an integer is one first.
+function M.result_dtype(types, op, dtype)
+  local K = M.compute_type(types, op, dtype)
+  local is_float = K and types.by_name[K].kind == "float"
+  return row.result_dtype(types, op, is_float and types.by_name[dtype].kind ~= "float" and types.by_name[dtype].floating or dtype)
+end
 
 M.templates = { "scan_rows", "scan_columns", "scan_places", "scan_adjoint" }
 

@@ -659,6 +659,22 @@ static void test_in_place(void) {
     }
 }
 
+/* Beside results of rows without elements an output of elements, which has none, may stand still: NumPy's do. */
+static void test_still(void) {
+  int64_t shape[2] = {3, 0}, rows = 3, strides[2] = {0, 0};
+  float sums[3] = {7, 7, 7};
+  DLTensor x = {.data = sums, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape, .strides = strides}, y = x, s = x;
+  s.ndim = 1, s.shape = &rows, s.strides = NULL;
+  DLTensor *in = &x, *out[2] = {&y, &s};
+  quern_op *op = op_from(ways[1], "y = x - max(x, axis=-1); s = sum(x, axis=-1)");
+  is_int(quern_op_call(op, 1, &in, 2, out, NULL), QUERN_E_ARGUMENT, "max of none: %s", quern_last_error());
+  quern_op_release(op);
+  op = op_from(ways[1], "y = x - mean(x, axis=-1); s = sum(x, axis=-1)");
+  is_int(quern_op_call(op, 1, &in, 2, out, NULL), QUERN_OK, "an output without elements, all strides 0: %s", quern_last_error());
+  ok(sums[0] == 0 && sums[1] == 0 && sums[2] == 0, "  the sums of none");
+  quern_op_release(op);
+}
+
 /* A reduction that no output needs; outputs of params alone; a derivative that is 0. */
 static void test_odd(void) {
   static const struct {
@@ -801,6 +817,7 @@ int main(int argc, char **argv) {
     test_shared();
     test_passes();
     test_in_place();
+    test_still();
     test_odd();
     test_threads();
     test_levels(argv[0]);
