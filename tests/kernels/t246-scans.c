@@ -251,6 +251,10 @@ static void test_refused(void) {
   operand_make(&out, REF_F32, 2, shape, NULL, &r);
   DLTensor *ins = &x.t, *outs = &out.t;
   is_int(quern_op_call(op, 1, &ins, 1, &outs, NULL), QUERN_E_ARGUMENT, "all axes of two dimensions: %s", quern_last_error());
+  DLTensor none = x.t, result = out.t, *in_none = &none, *to_none = &result;
+  none.ndim = result.ndim = 0;
+  is_int(quern_op_call(op, 1, &in_none, 1, &to_none, NULL), QUERN_E_ARGUMENT, "no dimension");
+  ok(strstr(quern_last_error(), "without dimensions has no axis") != NULL, "  says so: %s", quern_last_error());
   static const struct {
     const char *name, *other;
   } wrong[] = {{"axes", NULL}, {"reverse", NULL}, {"include_initial", "exclusive"}};

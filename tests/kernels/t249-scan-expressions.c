@@ -255,6 +255,9 @@ static void test_refused(void) {
       {"sum(cumulative_sum(x, axis=0, reverse=1), axis=0)", QUERN_E_UNSUPPORTED, "first r = "},
       {"cumulative_sum(cumulative_sum(x, axis=0), axis=0, reverse=1)", QUERN_E_UNSUPPORTED, "first r = "},
       {"cumulative_sum(sum(x, axis=0), axis=0)", QUERN_E_UNSUPPORTED, "one element a row"},
+#define SCAN_OF(k) "cumulative_sum(x + " #k ", axis=0)"
+      {SCAN_OF(1) "+" SCAN_OF(2) "+" SCAN_OF(3) "+" SCAN_OF(4) "+" SCAN_OF(5) "+" SCAN_OF(6) "+" SCAN_OF(7) "+" SCAN_OF(8) "+" SCAN_OF(9),
+       QUERN_E_LIMIT, "more than 8 scans: write two expressions"},
       {"grad(cumulative_sum(x, axis=0), x)", QUERN_E_DTYPE, "call cumulative_sum_backward"},
   };
   rng r;
