@@ -83,13 +83,17 @@ end
 local COUNTS = { 1, 17, 300, 700 } -- elements that a bound is tried on
 local FAR = 2.0 ^ 100 -- what lies beyond may have overflowed or underflowed on the way
 
--- Whether results in f32 are within the bound, computed in f64, of those in f64: a sentence where they are not, or nil. Only for one float
--- input and one output: others are not tried.
+-- Whether the bound of an op is tried: of one float input and one output, in f32, for which f64 is exact.
+function M.is_tried(types, op)
+  local of = op.bound and computed(types, op) or {}
+  return of.f32 == "f32" and of.f64 == "f64" and #op.inputs == 1 and not op.inputs[1].type and #op.outputs == 1 and not op.outputs[1].type
+    and expr.body_of(types, { bodies = op.bound }, "f32") ~= nil
+end
+
+-- Where results in f32 are not within the bound, computed in f64, of those in f64: a sentence, or nil.
 local function broken(model, op)
   local is_scan, types = kinds.of(op).is_scan, model.types
-  local of = computed(types, op)
-  if of.f32 ~= "f32" or of.f64 ~= "f64" or #op.inputs ~= 1 or op.inputs[1].type or #op.outputs > 1 or op.outputs[1].type then return nil end
-  if not expr.body_of(types, { bodies = op.bound }, "f32") then return nil end
+  if not M.is_tried(types, op) then return nil end
   local bound = is_scan and dag_of_scan(model, op, "f64") or expr.op_dag(model, as_op(model, op), "f64")
   local x, run = op.inputs[1].name, {}
   for _, K in ipairs { "f32", "f64" } do
