@@ -394,6 +394,7 @@ for _, part in ipairs { "lift = [[ total(x) ]], combine = [[ a + b ]]", "combine
   refuses('reduction "total" { doc = "d", dtypes = floating, ' .. part .. ", empty = 0 }", "total reduces, which only the body of a row does",
           "a reduction that reduces: " .. part)
 end
+refuses('reduction "acme.r" { doc = "d", dtypes = floating, inputs = "", combine = "a + b", empty = 0 }', "inputs: a reduction has one", "no input")
 do
   tap.diag("scans")
   local function scan(fields) return 'scan "acme.s" { doc = "d", dtypes = floating, ' .. fields .. " }\n" end
