@@ -295,42 +295,15 @@ const qn_variant *qn_row_reducers_scan(const qn_reducer *reducer) { return &((co
 
 /* ---- Made ---- */
 
-/* The values of a combine: its program's outputs of the parts of two states. Room for 3 * QN_ROW_MAX_PARTS. */
-static qn_typed *combine_values(const spec_reducer *made, const quern_op *op) {
-  const qn_reducer *by = &made->reducer;
-  const int32_t n = by->n_parts;
-  qn_typed *typed = calloc(1, sizeof *typed + 3 * QN_ROW_MAX_PARTS * (sizeof(qn_value) + 2 * QN_ROW_MAX_PARTS * sizeof(int32_t)));
-  if (!typed) return NULL;
-  typed->values = (qn_value *)(typed + 1);
-  typed->args = (int32_t *)(typed->values + 3 * QN_ROW_MAX_PARTS);
-  for (int32_t k = 0; k < 2 * n; k++) {
-    const uint8_t type = qn_reducer_dtype(by, k % n);
-    typed->values[typed->n_values++] = (qn_value){.kind = QN_VALUE_INPUT, .type = type, .dtype = type, .index = k};
-  }
-  for (int32_t k = 0; k < n; k++) {
-    typed->values[typed->n_values] = (qn_value){.kind = QN_VALUE_KERNEL, .type = qn_reducer_dtype(by, k), .index = k, .bits = (uint64_t)n,
-                                                .op = op, .kernel = &made->program, .n_args = 2 * n, .first_arg = typed->n_args};
-    for (int32_t i = 0; i < 2 * n; i++) typed->args[typed->n_args++] = i;
-    typed->out[typed->n_out++] = typed->n_values++;
-  }
-  return typed;
-}
-
 static quern_status make(const qn_spec_reducer *wanted, const quern_op *op, const qn_stage_maker *by, spec_reducer *made) {
   const int32_t n = wanted->n_parts;
   made->reducer = (qn_reducer){.name = wanted->op, .empty = wanted->empty, .has_empty = wanted->has_empty, .dtype = wanted->parts[0],
                                .n_parts = wanted->n_parts};
   memcpy(made->reducer.others, wanted->parts + 1, sizeof made->reducer.others);
   made->combine = wanted->combine;
-  for (int32_t k = 0; k < 3 * n; k++) {
-    made->dtypes[k] = wanted->parts[k % n];
-    made->code.classes[k] = QN_CLASS_CONTIGUOUS;
-  }
+  for (int32_t k = 0; k < 3 * n; k++) made->dtypes[k] = wanted->parts[k % n];
   made->program = (qn_variant){.name = wanted->combine, .dtypes = made->dtypes};
-  qn_typed *typed = combine_values(made, op);
-  if (!typed) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", wanted->op);
-  const quern_status status = qn_stage_code_make(&made->code, wanted->op, 2 * n, typed, by);
-  free(typed);
+  const quern_status status = qn_stage_code_of_program(&made->code, &made->program, op, 2 * n, n, by);
   if (status) return status;
   made->inner = made->both = made->scan = (qn_variant){.name = wanted->combine, .dtypes = made->dtypes, .classes = made->code.classes, .rank = 2};
   for (int isa = 0; isa < QN_ISA_COUNT; isa++) {

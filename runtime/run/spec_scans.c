@@ -18,6 +18,7 @@
 typedef struct spec_body {
   qn_stage_code code;
   qn_variant program; /* its name: that of the spec's program */
+  uint8_t dtypes[QN_MAX_OPERANDS];
 } spec_body;
 
 typedef struct spec_scan {
@@ -115,51 +116,41 @@ static void rows_kernel(char *const *ptr, const int64_t (*stride)[2], const int6
 
 /* ---- Made ---- */
 
-/* A body's program, of inputs and outputs of these dtypes. */
-static quern_status make_body(spec_body *made, const char *name, const quern_op *op, int32_t n_in, const uint8_t *dtypes, int32_t n_out,
-                              const qn_stage_maker *by) {
-  const size_t n = (size_t)(n_in + n_out), n_args = (size_t)(n_in * n_out);
-  qn_typed *typed = calloc(1, sizeof *typed + n * sizeof(qn_value) + n_args * sizeof(int32_t));
-  if (!typed) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", op->info->name);
-  typed->values = (qn_value *)(typed + 1);
-  typed->args = (int32_t *)(typed->values + n);
-  made->program = (qn_variant){.name = name, .dtypes = dtypes};
-  for (int32_t k = 0; k < n_in; k++)
-    typed->values[typed->n_values++] = (qn_value){.kind = QN_VALUE_INPUT, .type = dtypes[k], .dtype = dtypes[k], .index = k};
-  for (int32_t k = 0; k < n_out; k++) {
-    typed->values[typed->n_values] = (qn_value){.kind = QN_VALUE_KERNEL, .type = dtypes[n_in + k], .index = k, .bits = (uint64_t)n_out, .op = op,
-                                                .kernel = &made->program, .n_args = n_in, .first_arg = typed->n_args};
-    for (int32_t i = 0; i < n_in; i++) typed->args[typed->n_args++] = i;
-    typed->out[typed->n_out++] = typed->n_values++;
-  }
-  for (int32_t k = 0; k < n_in + n_out; k++) made->code.classes[k] = QN_CLASS_CONTIGUOUS;
-  const quern_status status = qn_stage_code_make(&made->code, op->info->name, n_in, typed, by);
-  free(typed);
-  return status;
+static void scan_free(spec_scan *made) {
+  qn_stage_code_free(&made->lift.code);
+  qn_stage_code_free(&made->finish.code);
+  free(made);
 }
 
-static void scan_free(spec_scan *made) {
-  if (made->lift.code.text) qn_stage_code_free(&made->lift.code);
-  if (made->finish.code.text) qn_stage_code_free(&made->finish.code);
-  free(made);
+/* Adds dtypes to a body's. */
+static void add_dtypes(spec_body *body, int32_t *n, int32_t count, const uint8_t *dtypes) {
+  memcpy(body->dtypes + *n, dtypes, (size_t)count);
+  *n += count;
+}
+
+static quern_status make_body(spec_body *body, const char *name, const quern_op *op, int32_t n, int32_t n_out, const qn_stage_maker *by) {
+  body->program = (qn_variant){.name = name, .dtypes = body->dtypes};
+  return qn_stage_code_of_program(&body->code, &body->program, op, n - n_out, n_out, by);
 }
 
 /* The bodies that the op has. */
 static quern_status make_bodies(spec_scan *made, const qn_spec_states *wanted, const quern_op *op, const qn_stage_maker *by) {
-  const qn_reducer *reducer = made->reducer;
-  const int32_t n_in = made->n_in, n_parts = reducer->n_parts;
-  uint8_t dtypes[QN_MAX_OPERANDS];
+  const int32_t n_parts = made->reducer->n_parts;
+  const uint8_t place = QN_I64;
+  uint8_t parts[QN_ROW_MAX_PARTS];
+  int32_t n_lift = 0, n_finish = 0;
   quern_status status = QUERN_OK;
-  memcpy(dtypes, made->dtypes, (size_t)n_in);
-  dtypes[n_in] = QN_I64;
-  for (int32_t p = 0; p < n_parts; p++) dtypes[n_in + 1 + p] = qn_reducer_dtype(reducer, p);
-  if (*wanted->lift) status = make_body(&made->lift, wanted->lift, op, n_in + 1, dtypes, n_parts, by);
-  if (status || !*wanted->finish) return status;
-  for (int32_t p = 0; p < n_parts; p++) dtypes[p] = qn_reducer_dtype(reducer, p);
-  memcpy(dtypes + n_parts, made->dtypes, (size_t)n_in);
-  dtypes[n_parts + n_in] = QN_I64;
-  memcpy(dtypes + n_parts + n_in + 1, wanted->out, (size_t)made->n_out);
-  return make_body(&made->finish, wanted->finish, op, n_parts + n_in + 1, dtypes, made->n_out, by);
+  for (int32_t p = 0; p < n_parts; p++) parts[p] = qn_reducer_dtype(made->reducer, p);
+  add_dtypes(&made->lift, &n_lift, made->n_in, wanted->in);
+  add_dtypes(&made->lift, &n_lift, 1, &place);
+  add_dtypes(&made->lift, &n_lift, n_parts, parts);
+  add_dtypes(&made->finish, &n_finish, n_parts, parts);
+  add_dtypes(&made->finish, &n_finish, made->n_in, wanted->in);
+  add_dtypes(&made->finish, &n_finish, 1, &place);
+  add_dtypes(&made->finish, &n_finish, made->n_out, wanted->out);
+  if (*wanted->lift) status = make_body(&made->lift, wanted->lift, op, n_lift, n_parts, by);
+  if (status == QUERN_OK && *wanted->finish) status = make_body(&made->finish, wanted->finish, op, n_finish, made->n_out, by);
+  return status;
 }
 
 quern_status qn_spec_scans_make(qn_spec_scans *all, const qn_spec_states *wanted, const quern_op *op, const qn_reducer *reducer, int32_t before,
