@@ -117,6 +117,7 @@ quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *prog
   qn_row_normalise(operands->ndim, operands->shape, operands->axes, operands->reduced, info->n_in, operands->tensor, info->n_out,
                    operands->tensor + info->n_in, &decision->nest, &decision->count);
   decision->nest.has_handles = decision->backend->has_handles;
+  if (info->n_out > 1) decision->nest.apart = operands->reduced; /* it may be stored before another output has read its row */
   if (decision->device.device_type != kDLCPU && decision->nest.n_reduced * decision->n_operands > QN_ROW_STRIDES)
     return qn_status_fail(QUERN_E_LIMIT, "%s: %d operands and %d axes that cannot be merged are more than a kernel's arguments hold",
                           info->name, decision->n_operands, decision->nest.n_reduced);
