@@ -278,6 +278,22 @@ static void test_refused(void) {
   operand_free(&y);
 }
 
+/* An output that is stored before a scan from the end has read the input cannot take the input's place; the one behind it can. */
+static void test_in_place(void) {
+  int64_t n = 5;
+  float x[5] = {1, 2, 3, 4, 5}, other[5] = {0};
+  DLTensor t[2] = {{.data = x, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &n}};
+  t[1] = t[0];
+  t[1].data = other;
+  DLTensor *in = &t[0], *over[2] = {&t[0], &t[1]}, *behind[2] = {&t[1], &t[0]};
+  quern_op *op = op_from(ways[1], "y = x * 2; z = cumulative_sum(x * 3, axis=0, reverse=1)");
+  is_int(quern_op_call(op, 1, &in, 2, over, NULL), QUERN_E_OVERLAP, "before a scan from the end: %s", quern_last_error());
+  ok(x[0] == 1 && other[4] == 0, "  nothing is written");
+  is_int(quern_op_call(op, 1, &in, 2, behind, NULL), QUERN_OK, "the scan itself: %s", quern_last_error());
+  ok(other[0] == 2 && other[4] == 10 && x[4] == 15 && x[0] == 45, "  right");
+  quern_op_release(op);
+}
+
 static void test_explained(void) {
   rng r;
   rng_seed(&r, 2488);
@@ -304,6 +320,7 @@ int main(void) {
   for (int k = 0; k < N_CASES; k++) test_same(&cases[k]);
   test_spec();
   test_refused();
+  test_in_place();
   test_explained();
   for (int k = 1; k < N_WAYS; k++) quern_ctx_release(ways[k]);
   return done_testing();
