@@ -11,15 +11,12 @@ local parse = require "gen.front.parse"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
 local kinds = require "gen.kinds.kinds"
-local op_types = require "gen.graph.op_types"
 local primitives = require "gen.graph.primitives"
 local rows = require "gen.graph.rows"
 local source = require "gen.base.source"
 local stage_text = require "gen.graph.stage_text"
 
 local M = {}
-
-local node_of = require("gen.graph.scope").node_of
 
 M.MAX_OPERANDS = 32
 M.MAX_PARAMS = 16
@@ -261,33 +258,16 @@ local function first_axes(all, axes)
   end
 end
 
--- A call that reduces: its body, inlined, with the axes in its reductions.
+-- A call that reduces: its body, inlined, with the axes in its reductions; or one that scans.
 function Host:call_row(op, values, node, which)
   local state = self.state
   state.count = state.count or state.dag:node("param", "i64", {}, { index = stage_text.COUNT, name = "count" })
   state.index = state.index or state.dag:node("input", "i64", {}, { index = rows.INDEX + 1, name = "index" })
   state.axes = first_axes(self.axes, node.axes)
-  local result = self:call_op(op, values, node, which)
+  local result
+  if node.axes.scans then result = self:call_scan(op, values, node) else result = self:call_op(op, values, node, which) end
   state.axes = nil
   return result
-end
-
--- A call that scans: a node "scan" of the accumulator's dtype, over the axes of that number.
-function Host:call_scan(op, values, node)
-  local types, state = self.state.types, self.state
-  if #values ~= 1 then self:fail_as("syntax", node, "%s takes 1 argument, got %d", node.name, #values) end
-  local value = self:settle(values[1], node)
-  local dtype = value.dtype or value.type
-  if op_types.is_floating(types, op) then dtype = types.by_name[dtype].floating end
-  local K = op_types.compute_type(types, op, dtype)
-  if not K then self:fail(node, "%s does not take %s", op.name, dtype) end
-  local A = kinds.of(op).accumulator(types, op, K)
-  local element = node_of(self:cast(node_of(self:promoted(value, dtype)), A))
-  local name = string.format("%s %d", op.name, (node.axes.reverse or 0) + 2 * (node.axes.exclusive or 0)) -- as the bits of qn_value
-  local scan = state.dag:node("scan", A, { element }, { index = first_axes(self.axes, node.axes), name = name, reducer = op })
-  state.first_scan = state.first_scan or node.at
-  local result = kinds.of(op).result_dtype(types, op, dtype)
-  return self:typed(node_of(self:cast(scan, types.by_name[result].compute)), result)
 end
 
 -- grad(expression, x): the derivative by an input, in the input's dtype.
@@ -315,7 +295,10 @@ function Host:eval_call(node)
   local values = {}
   for k, arg in ipairs(node.args) do values[k] = self:eval(arg) end
   local op, which = expr.op_called(self.state.model, node.name)
-  if node.axes and node.axes.scans then return self:call_scan(op, values, node) end
+  if node.axes and node.axes.scans then
+    if #values ~= 1 then self:fail_as("syntax", node, "%s takes 1 argument, got %d", node.name, #values) end
+    self.state.first_scan = self.state.first_scan or node.at
+  end
   if node.axes then return self:call_row(op, values, node, which) end
   return op and self:call_op(op, values, node, which) or self:primitive(node.name, values, node)
 end
@@ -453,8 +436,8 @@ function M.entry(model, request, has_rows)
       host.slots, host.names = slots_of(host.dag, model.types, true), { name = "a stage of a row" }
     else
       host = evaluate(src, model, request.in_dtypes, request.out_dtypes)
-      -- the kernels of a scan are those of stages, which the runtime cuts it into
-      if host.first_scan then fail("unsupported", host.first_scan, M.SCANS) end
+      -- for the CPU the kernels of a scan are those of stages, which the runtime cuts it into
+      if host.first_scan and not has_rows then fail("unsupported", host.first_scan, M.SCANS) end
       if host.reduces and not has_rows then fail("unsupported", 1, M.REDUCES) end
       if host.reduces then host.slots = slots_of(host.dag, model.types, true) end
     end

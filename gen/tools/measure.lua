@@ -183,7 +183,8 @@ function M.subjects(plan, prefix)
     end
     if not is_measured then
       local along = kinds.of(op).has_stages and "it reduces" or op.reducer and "it scans"
-      local bound = not op.bound and "; it declares no bound" or bounds.is_tried(types, op) and "; its bound has been tried in f32" or "; its bound has not been tried"
+      local bound = not op.bound and "; it declares no bound"
+        or "; its bound has " .. (bounds.is_tried(types, op) and "been tried in f32" or "not been tried")
       skipped[#skipped + 1] = op.name .. (along and ": not measured: " .. along .. bound or ": nothing to measure: it takes no floats, or moves them")
     end
   end

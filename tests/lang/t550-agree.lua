@@ -486,7 +486,8 @@ local function rebuild(said_by_c, dag, result, folds)
       local name = value[5] == "0" and op.name or string.format("%s %s %s", op.name, value[6], value[5])
       nodes[k] = dag:node("reduce", value[3], args, { index = tonumber(value[4]), name = name, reducer = op })
     elseif kind == "scan" then
-      nodes[k] = dag:node("scan", value[3], args, { index = tonumber(value[4]), name = value[2] .. " " .. value[5], reducer = model.op_of_name[value[2]] })
+      nodes[k] = dag:node("scan", value[3], args, { value = tonumber(value[5]), index = tonumber(value[4]), name = value[2],
+                                                     reducer = model.op_of_name[value[2]] })
     elseif kind == "index" then
       nodes[k] = dag.index
     elseif kind == "kernel" then
