@@ -50,7 +50,7 @@ say("<mfrac>" in formula.mathml("1 / (1 + exp(-x))", "y")[0], "a quotient is a f
 
 specs = open(root + "/docs/specs.md").read()
 fields = set()
-for name in ("front/declare_op", "kinds/reduction", "kinds/row", "kinds/scan"):
+for name in ("front/declare_op", "kinds/reduction", "kinds/row", "kinds/scan", "kinds/adjoint"):
     table = re.search(r"SCHEMA = \{(.*?)\n?\}|M\.schema = \{(.*?)\}", open(f"{root}/gen/{name}.lua").read(), re.S | re.I)
     fields |= set(re.findall(r"(\w+) = \"", table[0]))
 missing = [field for field in sorted(fields) if f"`{field}`" not in specs]
