@@ -205,8 +205,8 @@ static int run_compiler(const char *folder) {
   snprintf(log, sizeof log, "%s/log", folder);
   /* Not optimised, and not with all of the machine's memory: -O1 takes minutes and 20 GB for some powers of integers. A sanitizer that
    * is loaded into the test wants more than that by itself. Clang takes half of GCC's time. */
-  char *argv[] = {"sh", "-c", "unset LD_PRELOAD; ulimit -v 4000000; exec $(command -v clang++-19 || echo c++) \"$@\"", "c++", "-x", "c++", "-std=c++17", "-DQC_HOST",
-      "-I" FAKE_INCLUDE, "-O0", "-ffp-contract=off", "-shared", "-fPIC", source, "-o", object, NULL};
+  char *argv[] = {"sh", "-c", "unset LD_PRELOAD; ulimit -v 4000000; exec $(command -v clang-19 || echo c++) \"$@\"", "c++", "-x", "c++", "-std=c++17", "-DQC_HOST",
+      "-I" FAKE_INCLUDE, "-O0", "-ffp-contract=off", "-shared", "-fPIC", source, "-o", object, "-lm", NULL};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 2, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
