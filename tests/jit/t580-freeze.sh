@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t580-freeze.sh: kernels of expressions built ahead, from C sources (generate --scan) and from what a program was seen to want
 # (QUERN_RECORD, quern_record, freeze): found by the same calls, in every mode, without a module or a compiler, with the bits

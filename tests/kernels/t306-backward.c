@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: long
  *
  * t306-backward: derivatives. Each backward op that rounds against MPFR, within the bound that its spec declares, as ACCURACY.md
  * has it, at fewer points where its text is that of which its row was measured, but a twelfth of the rows, another each day; every

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t025-cli.sh: build.lua as its users meet it: what it writes, keeps and removes, exit codes, paths with blanks, locales.
 set -u

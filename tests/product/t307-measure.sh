@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t307-measure.sh: `build.lua check --measure` builds a spec's ops, holds them to the bounds they declare against their
 # bodies in 113 bits, and sees bounds that do not hold, wrong special cases and what it cannot measure. The specs of the documents hold.

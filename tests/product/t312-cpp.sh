@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t312-cpp.sh: quern.hpp and the C++ header of a tree: clients (cpp/) without a warning in C++17 to C++23, by GCC and Clang, and run. Each day has C++17 by both,
 # C++20 by one of them and C++23 by the other.

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t400-framework.sh: a generated tree in someone else's project: examples/framework by CMake, by sources.txt, as a single
 # file; GCC and Clang without a warning; the header in C99 and C++17; the same bits however it is compiled; two trees and

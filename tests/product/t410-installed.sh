@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t410-installed.sh: what is installed works by itself: every subcommand of build.lua, and quern-gen, completions and man pages, from
 # an installed prefix that was moved elsewhere, without the source tree. What it writes is what the source tree's generator writes.

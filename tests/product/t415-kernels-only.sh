@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t415-kernels-only.sh: `generate --kernels-only`: kernels without a runtime. The example with a dispatcher of its own, in C++, by
 # CMake; by sources.txt with GCC and Clang without a warning; the header in C and C++; nothing undefined, so neither threads nor

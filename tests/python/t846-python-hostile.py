@@ -241,8 +241,10 @@ def leaves_nothing(name, function, *objects, n=4000, bytes_each=24):
     if is_sanitised:
         run(min(n, 300))
         gc.collect()
-        change = [sys.getrefcount(each) - b for each, b in zip(objects, before)]
-        ok(not any(change), "{}: references {}".format(name, change))
+        after = [sys.getrefcount(each) for each in objects]
+        change = [a - b for a, b in zip(after, before)]
+        if objects:
+            ok(not any(change), "{}: references {}".format(name, change))
         return
     tracemalloc.start()
     run(50)

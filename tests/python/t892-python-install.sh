@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t892-python-install.sh: the wheels of pyquern and pyquern-clang, made of this build: names, tags, sizes, what is in them and what
 # they need. Installed where neither this build nor Lua or LLVM is, then moved, they run README's Python. `pip install ./python` on
