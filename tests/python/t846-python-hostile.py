@@ -235,7 +235,7 @@ def leaves_nothing(name, function, *objects, n=4000, bytes_each=24):
             except Exception:
                 pass
 
-    run(200)
+    run(min(n, 1000))
     gc.collect()
     before = [sys.getrefcount(each) for each in objects]
     if is_sanitised:
@@ -297,8 +297,8 @@ leaves_nothing("evaluate over the caller's", lambda: quern.evaluate("x + y"), x,
 leaves_nothing("evaluate, a name that is none", lambda: quern.evaluate("x + nonsense"), x, n=1000)
 leaves_nothing("a fused function", lambda: fused(x, y), x, y, fused)
 leaves_nothing("a function that cannot be fused", lambda: quern.fuse(lambda x: x[0])(x), x, n=100)
-leaves_nothing("repr of an expression", lambda: (both(x, y), repr(both), both._repr_html_()), both, n=300)
-leaves_nothing("pickles", lambda: pickle.loads(pickle.dumps(both)), both, n=300)
+leaves_nothing("repr of an expression", lambda: (both(x, y), repr(both), both._repr_html_()), both, n=1000)
+leaves_nothing("pickles", lambda: pickle.loads(pickle.dumps(both)), both, n=1000)
 leaves_nothing("attributes", lambda: (add.inputs, add.outputs, add.params, add.formula, repr(add), add.__signature__), n=1000)
 leaves_nothing("types", lambda: add(type("Kind", (Producer,), {})(), y), y, n=1000, bytes_each=400)
 if hasattr(quern, "sum"):
