@@ -25,11 +25,11 @@ for file in tap.c cuda/fake_runtime.c; do
   try "tests/support/$file" cc -std=gnu11 -O1 $strict -I"$source/tests/support/cuda" -c -o "$work/$(basename $file).o" "$source/tests/support/$file"
 done
 
-core() { files "$1" core | compile "$1" .o cc -std=c11 -O0 $strict $2; }
-kernels() { files "$1" kernel | compile "$1" .o cc -std=gnu11 -O0 $strict; }
-cuda_core() { files "$1" cuda_core | compile "$1" .o cc -std=c11 -O1 $strict -I"$source/tests/support/cuda"; }
+core() { files "$1" core | compile "$1" .o "$quick_cc" -std=c11 -O0 $strict $2; }
+kernels() { files "$1" kernel | compile "$1" .o "$quick_cc" -std=gnu11 -O0 $strict; }
+cuda_core() { files "$1" cuda_core | compile "$1" .o "$quick_cc" -std=c11 -O0 $strict -I"$source/tests/support/cuda"; }
 cuda() { # not optimised: that takes long
-  files "$1" cuda | compile "$1" .o c++ -x c++ -std=c++17 -DQC_HOST -I"$source/tests/support/cuda" -O0 -ffp-contract=off \
+  files "$1" cuda | compile "$1" .o "$quick_cxx" -x c++ -std=c++17 -DQC_HOST -I"$source/tests/support/cuda" -O0 -ffp-contract=off \
     $strict -Wno-unknown-pragmas -Wno-tautological-compare -Wno-type-limits
 }
 check() { # check TREE FLAGS OBJECTS-OF...

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t410-installed.sh: what is installed works by itself: every subcommand of build.lua, and quern-gen, completions and man pages, from
 # an installed prefix that was moved elsewhere, without the source tree. What it writes is what the source tree's generator writes.
@@ -79,7 +80,7 @@ printf 'quern-record 1\nkernel qj_1\nx0 + x1\nf32,f32 > f32\n1d ccc\nspecs -\nen
 
 same 'generate, with a spec' generate --prefix acme --ops add,nonzero --dtypes f32 --spec mine.lua
 [ -e one/kernels/acme_op_swish_cpu.c ]; ok $? "  has the spec's op"
-try '  compiles' sh "$source/tests/support/build-tree.sh" cc one objects -std=c11 -O0
+try '  compiles' sh "$source/tests/support/build-tree.sh" "$quick_cc" one objects -std=c11 -O0
 same 'generate --variants full' generate --variants full --rank 2 --prefix acme --ops negative --dtypes f32
 same 'generate --single' generate --single --prefix acme --ops add --dtypes f32
 same 'generate --no-threads --no-environment' generate --no-threads --no-environment --prefix acme --ops add --dtypes f32
