@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quern's ops as PyTorch's: torch.ops.quern.NAME, with fake implementations for torch.compile and derivatives for autograd.
+
+    import quern.torch
+    y = quern.torch.gelu(x)                            every op that quern.ops() names
+    f = quern.torch.compile("y = gelu(x*w + b)")       an expression; f(x, w, b)
+    quern.torch.load_spec("swishy.lua")                ops of one's own
+
+Operands are tensors, and numbers beside them. Importing this module imports PyTorch; importing quern does not."""
+
+import hashlib
+import itertools
+import threading
+from typing import Any
+
+import torch as _torch
+
+from . import _quern
+from ._names import advice
+from ._torch_expression import derivative_text
+from ._torch_fake import make_fake
+from ._torch_grad import gives_floats, make_autograd
+from ._torch_schema import make_kernel, make_schema, make_source_schema, make_source
+from ._torch_vmap import make_vmap
+
+_Tensor = _torch.Tensor
+_library = _torch.library.Library("quern", "FRAGMENT")
+_lock = threading.RLock()
+_functions: dict = {}  # name in torch.ops.quern -> Function
+_TAGS = tuple(getattr(_torch.Tag, name) for name in ("pt2_compliant_tag", "needs_exact_strides") if hasattr(_torch.Tag, name))
+_MOST_WITH_NUMBERS = 3  # inputs: an op with more takes numbers as tensors of no dimensions
+
+# ---- What tells that a call is a plain one: no tracing, no modes, no transforms ----
+
+_is_compiling = _torch.compiler.is_compiling
+_n_modes = _torch._C._len_torch_dispatch_stack
+_has_function_modes = _torch._C._is_torch_function_mode_enabled
+_transform = _torch._C._functorch.peek_interpreter_stack
+_is_profiling = _torch.autograd._profiler_enabled
+_tracing_state = _torch._C._get_tracing_state
+
+
+def _is_plain():
+    return (not _n_modes() and _transform() is None and not _has_function_modes() and not _is_profiling()
+            and _tracing_state() is None)
+
+
+class Function:
+    """An op on tensors, and numbers beside them: function(*inputs, *params, dtype=None). `op` is Quern's op, `torch_op` PyTorch's of
+    the same name, with an overload for each place where a number may be (T: a tensor, S: a number). In a plain call without
+    gradients it is Quern's op that is called, else PyTorch's."""
+
+    def __init__(self, name, op, overloads):
+        self.__name__ = self.__qualname__ = name
+        self.op = op
+        self.__doc__ = op.doc
+        self._inputs = op.inputs
+        self._n_in = len(op.inputs)
+        self._overloads = overloads
+        self.overload = overloads["T" * self._n_in] if self._n_in else overloads[""]
+
+    @property
+    def torch_op(self):
+        return getattr(_torch.ops.quern, self.__name__)
+
+    def __call__(self, *args, **kwargs):
+        if not _is_compiling():
+            for x in args:
+                if type(x) is not _Tensor:
+                    break
+            else:
+                if len(args) == self._n_in and args and not kwargs and _is_plain():
+                    try:
+                        return self.op(*args)
+                    except BufferError:  # a gradient is wanted, or it is a view that must be computed first
+                        pass
+        n = self._n_in
+        if len(args) < n:
+            args += tuple([kwargs.pop(name) for name in self._inputs[len(args):] if name in kwargs])
+        letters = "".join(["T" if isinstance(x, _Tensor) else "S" for x in args[:n]])
+        overload = self._overloads.get(letters)
+        if overload is None:
+            args = self._with_tensors(args)
+            overload = self.overload
+        return overload(*args, **kwargs)
+
+    def _with_tensors(self, args):
+        """Numbers as tensors of no dimensions, of the dtype that a number has beside the others."""
+        tensors = [x for x in args[:self._n_in] if isinstance(x, _Tensor)]
+        if not tensors or len(args) < self._n_in:
+            raise TypeError("{}: {} inputs, {} of them tensors; expected {}, at least one of them a tensor".format(
+                self.__name__, min(len(args), self._n_in), len(tensors), ", ".join(self._inputs)))
+        made = []
+        for x in args[:self._n_in]:
+            if not isinstance(x, _Tensor):
+                dtype = _torch.result_type(tensors[0], x)
+                x = _torch.full((), x, dtype=dtype, device=tensors[0].device)
+            made.append(x)
+        return (*made, *args[self._n_in:])
+
+    def __repr__(self):
+        return "<quern.torch.{}>".format(self.__name__)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return _restored, (self.op, self.__name__)
+
+
+def _restored(op, name):
+    return _function_of(op, name)
+
+
+# ---- Registering ----
+
+
+def _letters_of(n):
+    """ "TT", "TS", "ST": where an op of n inputs may have numbers."""
+    if n > _MOST_WITH_NUMBERS:
+        return ["T" * n]
+    made = ["".join(letters) for letters in itertools.product("TS", repeat=n)]
+    return [letters for letters in made if "T" in letters or not n]
+
+
+def _define(name, letters, schema):
+    plain = "S" not in letters
+    _library.define((name if plain else name + "." + letters) + schema, tags=_TAGS)
+    overload = getattr(getattr(_torch.ops.quern, name), "default" if plain else letters)
+    if hasattr(overload, "_enable_pyobj_dispatch"):
+        overload._enable_pyobj_dispatch()
+    return overload, "quern::" + name + ("" if plain else "." + letters)
+
+
+def _register_source(name, op):
+    """An op without inputs: its first argument is the shape of the result."""
+    overload, qualified = _define(name, "", make_source_schema(op))
+    kernel, fake = make_source(op)
+    _library.impl(qualified, kernel, "CompositeExplicitAutograd")
+    _torch.library.register_fake(qualified, fake, lib=_library)
+    return {"": overload}
+
+
+def _register(name, op, variant_of=None):
+    if not op.inputs:
+        return _register_source(name, op)
+    kernel, fake, vmap = make_kernel(op), make_fake(op), make_vmap(op)
+    setup, derivative = make_autograd(op, name, _derivative_of, variant_of)
+    overloads = {}
+    for letters in _letters_of(len(op.inputs)) if not name.endswith("_backward") else ["T" * len(op.inputs)]:
+        overload, qualified = _define(name, letters, make_schema(op, letters))
+        overloads[letters] = overload
+        for key in ("CPU", "CUDA"):
+            _library.impl(qualified, kernel, key)
+        _torch.library.register_fake(qualified, fake, lib=_library)
+        if gives_floats(op):
+            _torch.library.register_autograd(qualified, derivative, setup_context=setup, lib=_library)
+        if vmap is not None:
+            _torch.library.register_vmap(qualified, vmap, lib=_library)
+    return overloads
+
+
+def _function_of(op, name, variant_of=None):
+    known = _functions.get(name)
+    if known is None:
+        with _lock:
+            known = _functions.get(name)
+            if known is None:
+                known = _functions[name] = Function(name, op, _register(name, op, variant_of))
+    return known
+
+
+def _derivative_of(op, end="_backward"):
+    """The function of an op's derivative."""
+    name = op.__name__ + end
+    return _function_of(_quern.op(name), name)
+
+
+def compile(text: str) -> Function:
+    """The function of an expression; see quern.compile. It is torch.ops.quern.expression_..., named by a digest of the text."""
+    name = "expression_" + hashlib.sha256(text.encode()).hexdigest()[:16]
+    known = _functions.get(name)
+    if known is not None:
+        return known
+    op = _quern.compile(text)
+
+    def variant_of(outputs, inputs):
+        derivative, prefix = derivative_text(text, op, outputs, inputs)
+        end = "" if (outputs, inputs) == (op.outputs, op.inputs) else "_" + "_".join((*outputs, "by", *inputs))
+        return _function_of(_quern.compile(derivative), name + "_backward" + end), prefix
+
+    function = _function_of(op, name, variant_of)
+    try:
+        variant_of(op.outputs, op.inputs)  # known before a graph that was compiled by another process names it
+    except (TypeError, NotImplementedError, SyntaxError):
+        pass  # one of them has no derivative
+    return function
+
+
+def load_spec(path: Any) -> tuple:
+    """The functions of a spec's ops; see quern.load_spec."""
+    return tuple(_function_of(op, op.__name__) for op in _quern.load_spec(path))
+
+
+def __getattr__(name: str) -> Function:
+    if name.startswith("_"):
+        raise AttributeError("module 'quern.torch' has no attribute {!r}".format(name))
+    known = _functions.get(name)
+    if known is None:
+        raise AttributeError("module 'quern.torch' has no attribute {!r}{}".format(name, advice(name, list(_functions))))
+    return known
+
+
+def __dir__():
+    return sorted([*globals(), *_functions])
+
+
+for _name in _quern.ops():
+    _function_of(_quern.op(_name), _name)
+del _name
