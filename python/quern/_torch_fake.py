@@ -36,15 +36,16 @@ class Rule:
                  for base, dims in dimensions] for dimensions in self.extents]
 
 
-def _probe(op, kinds, dtype, extents, params):
+def _probe(op, kinds, dtype, extents, params, first_only=False):
     """The shapes and dtypes of the outputs for operands of these extents: no memory behind them, nothing is computed."""
-    operands = []
+    operands, ndim = [], len(extents)
     for kind in kinds:
         if isinstance(kind, type):
             operands.append(kind(1))
         else:
             one = _quern._empty((1,), _quern.dtype(kind), None)
-            operands.append(_quern._strided(one, extents, (0,) * len(extents), 0))
+            operands.append(_quern._strided(one, extents, (0,) * ndim, 0))
+            extents = (1,) * ndim if first_only else extents
     made = op.explain(*operands, dtype=dtype, **params).operands
     made = [operand for operand in made if operand.is_output]
     return [operand.shape for operand in made], [dtype_of(operand.dtype) for operand in made]
@@ -61,7 +62,11 @@ def make_rule(op, kinds, dtype, ndim, params):
         return Rule(dtypes, [[(1, (d,)) for d in range(ndim)] for _ in shapes])
     extents = [[(base, []) for base in shape] for shape in shapes]
     for d in range(ndim):
-        longer = _probe(op, kinds, dtype, (1,) * d + (2,) + (1,) * (ndim - d - 1), params)[0]
+        long = (1,) * d + (2,) + (1,) * (ndim - d - 1)
+        try:
+            longer = _probe(op, kinds, dtype, long, params)[0]
+        except ValueError:  # cross_entropy's classes are constant along the axes
+            longer = _probe(op, kinds, dtype, long, params, first_only=True)[0]
         for dimensions, shape in zip(extents, longer):
             for (base, dims), extent in zip(dimensions, shape):
                 if extent != base:
@@ -107,7 +112,7 @@ def _compare(rulers, a, b):
 
 
 def order_of(common, tensors):
-    """The dimensions in the order of memory, outermost first; None: row-major."""
+    """The dimensions in the order of memory, innermost first; None: row-major."""
     if any(is_true(extent == 0) for extent in common):
         return None
     rulers = [x for x in tensors if _is_full(x, common)]
@@ -131,7 +136,7 @@ def _empty(shape, order, dtype, device):
     if order is None:
         return torch.empty(shape, dtype=dtype, device=device)
     strides, step = [1] * len(shape), 1
-    for d in reversed(order):
+    for d in order:
         strides[d] = step
         step = step * shape[d]
     return torch.empty_strided(shape, strides, dtype=dtype, device=device)

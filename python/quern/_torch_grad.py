@@ -48,12 +48,6 @@ def _fit(grad, shape, dtype):
     return None if grad is None else grad.sum_to_size(shape).to(dtype)
 
 
-def _with_kept_axes(x, rule_dims, ndim):
-    """A result, or its derivative, with extent 1 where a dimension went: what backward ops take."""
-    kept = {dims[0] for _, dims in rule_dims if dims}
-    return x if x is None or x.dim() == ndim else _with_axes(x, [d for d in range(ndim) if d not in kept])
-
-
 # ---- The state of a call: what the derivative reads ----
 
 
@@ -203,18 +197,29 @@ def _expression(op, variant_of):
     """variant_of(outputs, inputs): the function of the derivatives by these inputs, and its prefix of the outputs' names."""
     rules = {}
 
-    def kept(call, grad, k):
-        key = call.ndim, tuple(call.kinds)
+    def of_elements(call, grad, k):
+        """The derivative by a result, as a factor of elements. One that was reduced is read by each element of its row: the shares
+        of these, in f32 at least, are added."""
+        key = call.ndim, call.kinds
         if key not in rules:
             rules[key] = make_rule(op, call.kinds, None, call.ndim, {})
-        return _with_kept_axes(grad, rules[key].extents[k], call.ndim)
+        left = {dims[0] for _, dims in rules[key].extents[k] if dims}
+        gone = [d for d in range(call.ndim) if d not in left]
+        if not gone:
+            return grad
+        if grad.dim() < call.ndim:
+            grad = _with_axes(grad, gone)
+        shape, count = torch.broadcast_shapes(*(meta[0] for meta in call.metas if meta)), 1
+        for d in gone:
+            count = count * shape[d]
+        return grad.to(torch.promote_types(grad.dtype, torch.float32)) / count
 
     def derivative(call):
         outputs = tuple(name for name in op.outputs if call.grads[name].is_floating_point())
         inputs = tuple(name for name, needs in zip(op.inputs, call.needs) if needs)
         function, prefix = variant_of(outputs, inputs)
         known = dict(call.known, **call.params)
-        known.update({prefix + name: kept(call, grad, k) for k, (name, grad) in enumerate(call.grads.items()) if name in outputs})
+        known.update({prefix + name: of_elements(call, grad, k) for k, (name, grad) in enumerate(call.grads.items()) if name in outputs})
         made = function(*[known[word] for word in (*function.op.inputs, *function.op.params)])
         return dict(zip(inputs, made if isinstance(made, tuple) else (made,)))
 

@@ -11,6 +11,9 @@ from ._signature import signature
 _FLAGS = ("keepdims", "include_initial", "exclusive", "reverse", "select_last_index", "endpoint")
 
 
+_GIVE_ANY = ("astype", "saturate_cast")  # their result has no dtype of its own
+
+
 def _is_kept_in_schema(value):
     """A schema has no infinities: such a default is None there."""
     return not isinstance(value, float) or math.isfinite(value)
@@ -36,7 +39,8 @@ def make_schema(op, letters):
     names = list(signature(op).parameters)
     words = [("Tensor " if letter == "T" else "Scalar ") + name for letter, name in zip(letters, names)] + _params_text(op)
     results = "Tensor" if len(op.outputs) == 1 else "({})".format(", ".join(["Tensor"] * len(op.outputs)))
-    return "({}, *, ScalarType? dtype=None) -> {}".format(", ".join(words), results)
+    dtype = "ScalarType dtype" if op.__name__ in _GIVE_ANY else "ScalarType? dtype=None"
+    return "({}, *, {}) -> {}".format(", ".join(words), dtype, results)
 
 
 def _detached(x):

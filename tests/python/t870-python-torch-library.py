@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""quern.torch: ops, expressions and specs as PyTorch's custom ops. Fake results have the shapes, strides and dtypes of real ones,
+symbols included; gradcheck of every derivative; opcheck of every op, dtype and a layout with gaps (QUERN_TEST_EXHAUSTIVE=1;
+else a sample that changes by day); torch.compile, torch.export, vmap."""
+
+import copy
+import os
+import pickle
+import random
+import sys
+import tempfile
+import threading
+
+import quern
+from tap import diag, done_testing, is_, ok, raises, skip, skip_all
+
+is_("torch" in sys.modules, False, "importing quern imports no PyTorch")
+try:
+    import torch
+except ImportError:
+    skip_all("there is no PyTorch here")
+if not hasattr(torch.library, "opcheck"):
+    skip_all("PyTorch {} has no torch.library.opcheck".format(torch.__version__))
+
+import quern.torch as q
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+
+diag("PyTorch " + torch.__version__)
+EXHAUSTIVE = os.environ.get("QUERN_TEST_EXHAUSTIVE") == "1"
+DAY = int(os.environ.get("QUERN_TEST_DAY", "0"))
+rng = random.Random(DAY)
+torch.manual_seed(DAY)
+OPS = [name for name in quern.ops() if name in dir(q)]
+INPUTS = [name for name in OPS if quern.op(name).inputs]
+SHORT = {quern.dtype(d).short_name: d for d in (
+    torch.bool, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8, torch.uint16, torch.uint32, torch.uint64,
+    torch.float16, torch.bfloat16, torch.float32, torch.float64)}
+FLOATS = ("f64", "f32", "f16", "bf16")
+is_(sorted(set(quern.ops()) - set(OPS)), [], "every op is there")
+
+
+# ---- Operands ----
+
+
+def laid_out(values, layout):
+    """The same values in memory of another layout."""
+    if layout == "gaps" and values.dim():
+        wide = torch.zeros(*values.shape[:-1], 2 * values.shape[-1], dtype=values.dtype)
+        wide[..., ::2] = values
+        return wide[..., ::2]
+    if layout == "transposed" and values.dim() > 1:
+        return values.transpose(-1, -2).contiguous().transpose(-1, -2)
+    return values
+
+
+def drawn(shape, dtype, low=0.1, high=0.45):
+    """Different numbers of these bounds; whole ones for integers."""
+    n = 1
+    for extent in shape:
+        n *= extent
+    if dtype.is_floating_point:
+        return (low + (high - low) * torch.randperm(n).double() / max(n, 1)).to(dtype).reshape(shape)
+    return torch.randint(0, 2 if dtype == torch.bool else 3, shape).to(dtype)
+
+
+def operands(op, dtype, layout="contiguous", shape=(3, 4)):
+    """One call's inputs: of the dtype where an input takes it, with kept axes where derivatives read results of reductions."""
+    name, made = op.__name__, []
+    forward = quern.op(name[:-len("_backward")]) if name.endswith("_backward") else op
+    is_reduced = forward is not op and "keepdims" in forward.params
+    for k, (word, words) in enumerate(zip(op.inputs, op._dtypes)):
+        own = SHORT[dtype] if dtype in words.split() else SHORT[words.split()[0]]
+        kept = is_reduced and word in ("grad", *forward.outputs)
+        here = (1,) * len(shape) if kept else shape
+        if word == "t":
+            here = (*shape[:-1], 1) if not op.params["axis"] and op.params["axis"] is not None else (1,) * len(shape)
+        low, high = (0.1, 0.45) if k == 0 else (0.55, 0.95)
+        if name == "acosh":
+            low, high = 1.2, 2.5
+        made.append(laid_out(drawn(here, own, low, high), layout if here == shape else "contiguous"))
+    return made
+
+
+def options(op, dtype=torch.float16):
+    return {"dtype": dtype} if op.__name__ in ("astype", "saturate_cast") else {}
+
+
+def are_numbers(made):
+    return not any(x.isnan().any() for x in (made if isinstance(made, tuple) else (made,)) if x.is_floating_point())
+
+
+def is_same_layout(real, fake):
+    real, fake = (x if isinstance(x, tuple) else (x,) for x in (real, fake))
+    return [(tuple(x.shape), x.stride(), x.dtype) for x in real], [
+        (tuple(map(int, x.shape)), tuple(map(int, x.stride())), x.dtype) for x in fake]
+
+
+def faked(function, args, kwargs, is_symbolic):
+    mode = FakeTensorMode(shape_env=ShapeEnv() if is_symbolic else None)
+
+    def fake(x):
+        if not isinstance(x, torch.Tensor):
+            return x
+        context = StatelessSymbolicContext([DimDynamic.DYNAMIC] * x.dim()) if is_symbolic else None
+        return mode.from_tensor(x, symbolic_context=context, static_shapes=not is_symbolic)
+
+    args = [fake(x) for x in args]
+    with mode:
+        return function(*args, **kwargs)
+
+
+def check_fake(name, function, args, kwargs=None, quiet=False):
+    """Whether the fake results, of numbers and of symbols, are laid out as the real one."""
+    kwargs = kwargs or {}
+    real = function(*args, **kwargs)
+    for is_symbolic in (False, True):
+        wanted, got = is_same_layout(real, faked(function, args, kwargs, is_symbolic))
+        if wanted != got:
+            ok(False, "{}: fake results, {}".format(name, "symbolic" if is_symbolic else "of numbers"))
+            diag("real {}\nfake {}\nof {}".format(wanted, got, [(x.shape, x.stride()) if isinstance(x, torch.Tensor) else x for x in args]))
+            return False
+    if not quiet:
+        ok(True, name)
+    return True
+
+
+# ---- Fake results: every op ----
+
+n_fake = n_wrong = 0
+for name in INPUTS:
+    op, function = quern.op(name), getattr(torch.ops.quern, name)
+    if op._class == 2:
+        continue
+    for layout, shape in (("contiguous", (3, 4)), ("gaps", (3, 4)), ("transposed", (2, 3, 4)), ("contiguous", ()), ("contiguous", (0, 3))):
+        if not shape and op._has_axis:
+            continue
+        if 0 in shape and ("max" in name or "min" in name or "ptp" in name) and op._has_axis:
+            continue
+        dtype = "f32" if "f32" in op._dtypes[0] else op._dtypes[0].split()[-1]
+        n_fake += 1
+        n_wrong += not check_fake("{} {} {}".format(name, layout, shape), function, operands(op, dtype, layout, shape), options(op), quiet=True)
+ok(n_fake > 4 * len(INPUTS) * 0.8 and not n_wrong, "fake results of {} ops, {} calls".format(len(INPUTS), n_fake))
+
+
+def random_operand(shape):
+    """A tensor of this shape or one that is broadcast to it, of any layout."""
+    shape = list(shape)
+    if rng.random() < 0.3:
+        shape = [1 if rng.random() < 0.4 else extent for extent in shape]
+        shape = shape[rng.randrange(len(shape) + 1):] if rng.random() < 0.5 else shape
+    order = list(range(len(shape)))
+    rng.shuffle(order)
+    strides, step = [0] * len(shape), rng.choice((1, 1, 2))
+    for d in order:
+        strides[d] = 0 if rng.random() < 0.08 else step
+        step *= max(shape[d], 1) * rng.choice((1, 1, 1, 2))
+    return torch.rand(step + 1).as_strided(shape, strides)
+
+
+n_random = 4000 if EXHAUSTIVE else 150
+n_wrong = 0
+for _ in range(n_random):
+    shape = tuple(rng.choice((1, 2, 3, 4, 0) if rng.random() < 0.1 else (1, 2, 3, 4)) for _ in range(rng.randrange(1, 6)))
+    name, params = rng.choice((("add", {}), ("fma", {}), ("where", {}), ("softmax", {"axis": [0]}), ("sum", {}), ("cummax", {"axis": [0]}),
+                               ("cumulative_sum", {"axis": [-1], "include_initial": True}), ("vecdot", {"axis": [-1]})))
+    op = quern.op(name)
+    args = [random_operand(shape) for _ in op.inputs]
+    if name == "where":
+        args[0] = args[0] > 0.5
+    if name == "sum":
+        params = {"axis": rng.sample(range(args[0].dim()), rng.randrange(args[0].dim() + 1)), "keepdims": rng.random() < 0.5}
+    if op._has_axis and not args[0].dim():
+        continue
+    if name == "cumulative_sum" and args[0].numel() == 0:
+        continue
+    if name == "vecdot" and max(x.dim() for x in args) == 0:
+        continue
+    n_wrong += not check_fake("{} {}".format(name, params), getattr(torch.ops.quern, name), args, params, quiet=True)
+ok(not n_wrong, "fake results of {} random layouts".format(n_random))
+x = torch.rand(2, 3, 4, 5).to(memory_format=torch.channels_last)
+ok(q.add(x, 1.0).is_contiguous(memory_format=torch.channels_last), "channels_last is kept")
+
+# ---- Derivatives ----
+
+
+def float_inputs(op):
+    backward = quern.op(op.backward) if op.backward else None
+    return {word[len("grad_"):] for word in backward.outputs} if backward else set(op.inputs)
+
+
+HAS_DERIVATIVE = [name for name in INPUTS if quern.op(name).backward] + ["astype", "compress", "std_mean", "var_mean", "aminmax"]
+HAS_DERIVATIVE = [name for name in HAS_DERIVATIVE if name in OPS]
+
+
+def gradcheck(name, function, args, wanted, **kwargs):
+    args = [x.clone().requires_grad_() if k in wanted else x for k, x in enumerate(args)]
+
+    def floats(*a):
+        made = function(*a, **kwargs)
+        return tuple(x for x in made if x.is_floating_point()) if isinstance(made, tuple) else made
+
+    try:
+        torch.autograd.gradcheck(floats, args)
+        return True
+    except Exception as error:
+        ok(False, "gradcheck " + name)
+        diag(str(error)[:600])
+        return False
+
+
+n_grad = n_wrong = 0
+for name in HAS_DERIVATIVE:
+    op, function = quern.op(name), getattr(q, name)
+    of = float_inputs(op)
+    if name in ("layer_norm_affine", "rms_norm_affine"):
+        of = set(op.inputs)
+    if name == "compress":
+        of = {"x"}
+    args = operands(op, "f64", "transposed", (2, 3))
+    wanted = [k for k, word in enumerate(op.inputs) if word in of]
+    calls = [(args, options(op, torch.float64))]
+    if "keepdims" in op.params:
+        calls.append((args if "t" not in op.inputs else [args[0], torch.tensor([[1], [0]])], {"axis": -1, "keepdims": True}))
+        calls.append((args if "t" not in op.inputs else [args[0], torch.tensor([[1], [0]])], {"axis": 1}))
+    elif op._has_axis:
+        calls.append((args, {"axis": 0}))
+    if op.params.get("initial", 0) is None:
+        calls.append((args, {"axis": 0, "initial": 0.3}))
+    if name in ("cumulative_sum", "cumulative_prod"):  # of others the first one is infinite
+        calls += [(args, {"include_initial": True}), (args, {"reverse": True, "exclusive": True})]
+    if len(wanted) > 1 and not op._has_axis:
+        calls.append((args[:-1] + [args[-1][0].clone()], {}))  # broadcast
+    if name.endswith("_affine"):
+        calls.append(([args[0]] + [x[0].clone() for x in args[1:]], {}))
+    if len(op.inputs) == 2 and not op._has_axis and name not in ("compress", "ldexp"):
+        calls.append(([args[0], 0.75], {}))
+    for given, kwargs in calls:
+        n_grad += 1
+        n_wrong += not gradcheck("{} {}".format(name, kwargs), function, given, [k for k in wanted if isinstance(given[k], torch.Tensor)],
+                                 **kwargs)
+ok(n_grad > len(HAS_DERIVATIVE) and not n_wrong, "gradcheck of {} ops in f64, {} calls".format(len(HAS_DERIVATIVE), n_grad))
+if "multiply" in OPS:
+    a, b = torch.rand(3, 4).requires_grad_(), torch.rand(4, dtype=torch.float64).requires_grad_()
+    q.multiply(a, b).sum().backward()
+    ok(a.grad.dtype == torch.float32 and torch.allclose(a.grad, b.detach().float().expand(3, 4)) and b.grad.dtype == torch.float64,
+       "operands of two dtypes: each gets its own")
+    half = torch.rand(3, 4).half().requires_grad_()
+    q.multiply(half, torch.ones(3, 4, dtype=torch.int32)).sum().backward()
+    is_(half.grad.dtype, torch.float16, "beside integers")
+    a = torch.rand(3, requires_grad=True)
+    first, = torch.autograd.grad(q.multiply(a, a).sum(), a, create_graph=True)
+    raises(NotImplementedError, lambda: first.sum().backward(), "a second derivative is an error", "second order")
+ok(not q.equal(torch.rand(3, requires_grad=True), 1.0).requires_grad, "a bool has no derivative")
+a = torch.rand(3, requires_grad=True)
+raises(NotImplementedError, lambda: q.nextafter(a, 1.0).sum().backward(), "an op without a derivative says so", "nextafter")
+
+# ---- Expressions and specs ----
+
+TEXTS = (
+    ("y = gelu(x*w + b)", ((3, 4), (4,), (3, 1)), 3), ("x / sum(x*w, axis=-1)", ((3, 4), (3, 4)), 2),
+    ("param a; y = a*x*x; z = x > 0.3; v = sin(x); // w = x;", ((3, 4),), 1), ("s = sum(x*x, axis=0)", ((3, 4),), 1),
+    ("n: auto t = exp(x); y = t*w; # y = t\n t / w", ((2, 3), (3,)), 2), ("m = max(x, axis=(0, 2), keepdims=0)", ((2, 3, 4),), 1),
+    ("mean(x) * w", ((2, 3), (2, 3)), 2), ("by_x = x*x; of_ = by_x + w", ((3,), (3,)), 2))
+for text, shapes, n_of in TEXTS:
+    f = q.compile(text)
+    args = [drawn(shape, torch.float64, 0.1 + 0.4 * k, 0.45 + 0.4 * k) for k, shape in enumerate(shapes)]
+    params = (0.75,) * len(f.op.params)
+    check_fake(text, f, (*args, *params))
+    ok(gradcheck(text, f, (*args, *params), range(n_of)), "gradcheck of " + text)
+    leaves = [x.clone().requires_grad_() for x in args]
+    if EXHAUSTIVE or text is TEXTS[DAY % len(TEXTS)][0]:
+        is_(set(torch.library.opcheck(f.overload, (*leaves, *params)).values()), {"SUCCESS"}, "opcheck of " + text)
+ok(q.compile(TEXTS[0][0]) is q.compile(TEXTS[0][0]) and copy.deepcopy(f) is f and pickle.loads(pickle.dumps(f)) is f, "one function a text")
+ok(pickle.loads(pickle.dumps(q.add)) is q.add and copy.copy(q.add) is q.add, "an op in a pickle")
+SPEC = """op "t870_swishy" { args = "x", dtypes = { floats = true }, params = { slope = 1.5 }, body = [[ x * sigmoid(slope * x) ]] }
+"""
+
+
+# ---- opcheck ----
+
+
+def cases():
+    for name in OPS:
+        op = quern.op(name)
+        if not op.inputs:
+            yield name, "default", (([3, 4],), {})
+            continue
+        for k, dtype in enumerate(op._dtypes[0].split()):
+            for layout in (("contiguous",) if k == 0 else ()) + (("transposed", "gaps")[k % 2],):
+                args = operands(op, dtype, layout)
+                for value in (1, 0, 2):  # opcheck takes NaN for a difference
+                    if not are_numbers(op(*args, **options(op))):
+                        for x in args:
+                            x.fill_(value)
+                for x in args:
+                    if x.is_floating_point() and name in HAS_DERIVATIVE:
+                        x.requires_grad_()
+                yield name, "{} {}".format(dtype, layout), (args, options(op))
+        if 2 <= len(op.inputs) <= 3 and not name.endswith("_backward"):
+            dtype = op._dtypes[0].split()[-1]
+            args = [*operands(op, dtype)[:-1], 1]
+            yield name, "a number", (args, {})
+
+
+def overload_of(name, args):
+    letters = "".join("T" if isinstance(x, torch.Tensor) else "S" for x in args)
+    return getattr(getattr(torch.ops.quern, name), "default" if "S" not in letters or not quern.op(name).inputs else letters)
+
+
+every = list(cases())
+chosen = every if EXHAUSTIVE else rng.sample(every, 25)
+n_wrong = 0
+for name, what, (args, kwargs) in chosen:
+    try:
+        overload = overload_of(name, args)
+        result = torch.library.opcheck(overload, tuple(args), kwargs)
+    except Exception as error:
+        result = {"": str(error)[:500]}
+    if set(result.values()) != {"SUCCESS"}:
+        n_wrong += 1
+        ok(False, "opcheck {} {}".format(name, what))
+        diag(result)
+ok(not n_wrong, "opcheck of {} calls of {}".format(len(chosen), len(every)))
+
+done_testing()
