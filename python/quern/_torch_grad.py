@@ -57,7 +57,8 @@ class _Call:
     def __init__(self, op, ctx, grads):
         self.op = op
         self.known = dict(ctx.numbers, **dict(zip(ctx.words, ctx.saved_tensors)))
-        self.metas, self.params, self.needs = ctx.metas, ctx.params, ctx.needs_input_grad
+        self.metas, self.params = ctx.metas, ctx.params
+        self.needs = ctx.needs_input_grad[getattr(ctx, "first", 0):]
         self.grads = dict(zip(op.outputs, grads))
         self.kinds = tuple(meta[1] if meta else kind_of(self.known[name]) for name, meta in zip(op.inputs, self.metas))
         self.ndim = max(len(meta[0]) for meta in self.metas if meta)
@@ -93,7 +94,7 @@ def _run(backward, known, params, dtype, device):
     """The derivatives that a backward op gives, by the name of the input."""
     op = backward.op
     operands = [_operand(known[word], words, dtype, device) for word, words in zip(op.inputs, op._dtypes)]
-    made = backward.overload(*operands, *[params[name] for name in op.params])
+    made = backward(*operands, *[params[name] for name in op.params])
     return dict(zip((word[len("grad_"):] for word in op.outputs), made if isinstance(made, tuple) else (made,)))
 
 
@@ -174,7 +175,7 @@ def _affine(norm):
             dtype = _compute_dtype(grad, call.metas)
             if call.needs[1]:
                 shape = torch.broadcast_shapes(*(meta[0] for meta in call.metas if meta))
-                made["weight"] = grad.to(dtype) * plain.overload(x.to(dtype).expand(shape), params["axis"], params["eps"])
+                made["weight"] = grad.to(dtype) * plain(x.to(dtype).expand(shape), params["axis"], params["eps"])
             made["bias"] = grad.to(dtype)
             return made
 

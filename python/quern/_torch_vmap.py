@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.vmap of quern.torch's ops: the batch is the outermost dimension of the call."""
 
+import re
+
 import torch
+
+from . import _quern
 
 
 def _batched(x, dim, ndim):
@@ -25,9 +29,15 @@ def _axis_behind(axis, ndim):
     return tuple(a - ndim if a >= 0 else a for a in axes) if ndim else ()
 
 
-def make_vmap(op):
-    """None: the op has no rule."""
-    if op._class == 2:
+def _is_of_elements(op):
+    """Whether an expression computes element by element: axes in its text would not count the batch."""
+    words = set(re.findall(r"\w+", op.formula))
+    return "index" not in words and not any(_quern.op(word)._has_axis for word in words & set(_quern.ops()))
+
+
+def make_vmap(op, name):
+    """None: the op has no rule, and PyTorch calls it for each element of the batch."""
+    if op._class == 2 or (op._origin and op._origin[0] == "expression" and not _is_of_elements(op)):
         return None
     n_in, names = len(op.inputs), list(op.params)
     is_of_rows = op._has_axis
@@ -41,7 +51,7 @@ def make_vmap(op):
             while len(params) <= at:
                 params.append(op.params[names[len(params)]])
             params[at] = _axis_behind(params[at], ndim)
-        made = getattr(torch.ops.quern, op.__name__)(*inputs, *params, **kwargs)
+        made = getattr(torch.ops.quern, name)(*inputs, *params, **kwargs)
         return made, (0,) * len(made) if isinstance(made, tuple) else 0
 
     return vmap

@@ -38,6 +38,9 @@ _has_function_modes = _torch._C._is_torch_function_mode_enabled
 _transform = _torch._C._functorch.peek_interpreter_stack
 _is_profiling = _torch.autograd._profiler_enabled
 _tracing_state = _torch._C._get_tracing_state
+_any_requires_grad = _torch._C._any_requires_grad
+_forward_ad = _torch.autograd.forward_ad
+_NUMBERS = (int, float, _torch.SymInt, _torch.SymFloat, _torch.SymBool)
 
 
 def _is_plain():
@@ -45,18 +48,52 @@ def _is_plain():
             and _tracing_state() is None)
 
 
+def _refuse_tangents(name, args):
+    """Forward-mode derivatives: there are none, and PyTorch would take them for zeros."""
+    for x in args:
+        if isinstance(x, _Tensor) and _forward_ad.unpack_dual(x).tangent is not None:
+            raise NotImplementedError("{}: forward-mode derivatives (jvp) are not there; write it with reverse mode".format(name))
+
+
+def _differentiable(function, overload):
+    """An autograd.Function: cheaper than the dispatcher's, and one that torch.func's transforms know."""
+    kernel, setup, backward = function._rules
+    count = function._n_in
+
+    def forward(dtype, *args):
+        if _is_plain() and all(type(x) is _Tensor for x in args[:count] if isinstance(x, _Tensor)):
+            try:
+                return kernel(*args, dtype=dtype)
+            except BufferError:  # a view that must be computed first
+                pass
+        return overload(*args) if dtype is None else overload(*args, dtype=dtype)
+
+    def setup_context(ctx, inputs, output):
+        setup(ctx, inputs[1:], None, output)
+        ctx.first = 1
+
+    def backward_(ctx, *grads):
+        return (None, *backward(ctx, *grads))
+
+    members = {"forward": forward, "setup_context": setup_context, "backward": backward_}
+    return type("Quern_" + function.__name__, (_torch.autograd.Function,), dict(
+        {name: staticmethod(member) for name, member in members.items()}, generate_vmap_rule=True))
+
+
 class Function:
     """An op on tensors, and numbers beside them: function(*inputs, *params, dtype=None). `op` is Quern's op, `torch_op` PyTorch's of
-    the same name, with an overload for each place where a number may be (T: a tensor, S: a number). In a plain call without
-    gradients it is Quern's op that is called, else PyTorch's."""
+    the same name, with an overload for each place where a number may be (T: a tensor, S: a number). In a plain call it is Quern's
+    op that is called, with gradients as an autograd.Function; where something is traced or compiled, PyTorch's."""
 
-    def __init__(self, name, op, overloads):
+    def __init__(self, name, op, overloads, rules):
         self.__name__ = self.__qualname__ = name
         self.op = op
         self.__doc__ = op.doc
         self._inputs = op.inputs
         self._n_in = len(op.inputs)
         self._overloads = overloads
+        self._rules = rules  # (kernel, setup_context, backward); None
+        self._differentiable = {}  # letters -> autograd.Function
         self.overload = overloads["T" * self._n_in] if self._n_in else overloads[""]
 
     @property
@@ -78,11 +115,32 @@ class Function:
         if len(args) < n:
             args += tuple([kwargs.pop(name) for name in self._inputs[len(args):] if name in kwargs])
         letters = "".join(["T" if isinstance(x, _Tensor) else "S" for x in args[:n]])
+        if "S" in letters:
+            self._check_numbers(args)
         overload = self._overloads.get(letters)
         if overload is None:
             args = self._with_tensors(args)
-            overload = self.overload
+            overload, letters = self.overload, "T" * n
+        if self._rules and not _is_compiling() and not _n_modes():
+            if _forward_ad._current_level >= 0:
+                _refuse_tangents(self.__name__, args)
+            if _torch.is_grad_enabled() and (_transform() is not None or _any_requires_grad(*args)):
+                return self._with_gradients(letters, overload, args, kwargs)
         return overload(*args, **kwargs)
+
+    def _with_gradients(self, letters, overload, args, kwargs):
+        known = self._differentiable.get(letters)
+        if known is None:
+            known = self._differentiable[letters] = _differentiable(self, overload)
+        values = [*args, *[kwargs.pop(name, value) for name, value in list(self.op.params.items())[len(args) - self._n_in:]]]
+        dtype = kwargs.pop("dtype", None)
+        return overload(*args, **kwargs) if kwargs else known.apply(dtype, *values)  # it names what it does not know
+
+    def _check_numbers(self, args):
+        for k, x in enumerate(args[:self._n_in]):
+            if not isinstance(x, (_Tensor, *_NUMBERS)):
+                raise TypeError("{}: input {} ({}): {}, expected a tensor or a number".format(
+                    self.__name__, k + 1, self._inputs[k], type(x).__name__))
 
     def _with_tensors(self, args):
         """Numbers as tensors of no dimensions, of the dtype that a number has beside the others."""
@@ -141,13 +199,13 @@ def _register_source(name, op):
     kernel, fake = make_source(op)
     _library.impl(qualified, kernel, "CompositeExplicitAutograd")
     _torch.library.register_fake(qualified, fake, lib=_library)
-    return {"": overload}
+    return {"": overload}, None
 
 
 def _register(name, op, variant_of=None):
     if not op.inputs:
         return _register_source(name, op)
-    kernel, fake, vmap = make_kernel(op), make_fake(op), make_vmap(op)
+    kernel, fake, vmap = make_kernel(op), make_fake(op), make_vmap(op, name)
     setup, derivative = make_autograd(op, name, _derivative_of, variant_of)
     overloads = {}
     for letters in _letters_of(len(op.inputs)) if not name.endswith("_backward") else ["T" * len(op.inputs)]:
@@ -160,16 +218,17 @@ def _register(name, op, variant_of=None):
             _torch.library.register_autograd(qualified, derivative, setup_context=setup, lib=_library)
         if vmap is not None:
             _torch.library.register_vmap(qualified, vmap, lib=_library)
-    return overloads
+    return overloads, (kernel, setup, derivative) if gives_floats(op) else None
 
 
 def _function_of(op, name, variant_of=None):
+    name = name.replace(".", "_")  # of a spec with a prefix
     known = _functions.get(name)
     if known is None:
         with _lock:
             known = _functions.get(name)
             if known is None:
-                known = _functions[name] = Function(name, op, _register(name, op, variant_of))
+                known = _functions[name] = Function(name, op, *_register(name, op, variant_of))
     return known
 
 

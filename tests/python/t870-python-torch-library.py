@@ -257,6 +257,9 @@ raises(NotImplementedError, lambda: q.nextafter(a, 1.0).sum().backward(), "an op
 
 # ---- Expressions and specs ----
 
+SPEC = """unary "t870.swish" { doc = "x times the logistic function of beta times x.", params = { beta = 1.0 }, dtypes = floating,
+  body = [[ x * sigmoid(beta * x) ]], ulp = { f32 = 64, f64 = 64 } }
+"""
 TEXTS = (
     ("y = gelu(x*w + b)", ((3, 4), (4,), (3, 1)), 3), ("x / sum(x*w, axis=-1)", ((3, 4), (3, 4)), 2),
     ("param a; y = a*x*x; z = x > 0.3; v = sin(x); // w = x;", ((3, 4),), 1), ("s = sum(x*x, axis=0)", ((3, 4),), 1),
@@ -273,8 +276,99 @@ for text, shapes, n_of in TEXTS:
         is_(set(torch.library.opcheck(f.overload, (*leaves, *params)).values()), {"SUCCESS"}, "opcheck of " + text)
 ok(q.compile(TEXTS[0][0]) is q.compile(TEXTS[0][0]) and copy.deepcopy(f) is f and pickle.loads(pickle.dumps(f)) is f, "one function a text")
 ok(pickle.loads(pickle.dumps(q.add)) is q.add and copy.copy(q.add) is q.add, "an op in a pickle")
-SPEC = """op "t870_swishy" { args = "x", dtypes = { floats = true }, params = { slope = 1.5 }, body = [[ x * sigmoid(slope * x) ]] }
-"""
+if "sigmoid" in OPS:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t870.lua")
+        with open(path, "w") as file:
+            file.write(SPEC)
+        swish, = q.load_spec(path)
+    x = drawn((3, 4), torch.float64)
+    ok(torch.allclose(swish(x, 2.0), x * torch.sigmoid(2 * x)) and torch.ops.quern.t870_swish(x).shape == x.shape, "a spec's op")
+    ok(gradcheck("t870.swish", swish, [x], [0]), "gradcheck of a spec's op")
+    is_(set(torch.library.opcheck(swish.overload, (x.clone().requires_grad_(), 2.0)).values()), {"SUCCESS"}, "opcheck of a spec's op")
+
+# ---- Compiled, exported, transformed ----
+
+
+def compiled(function, backend="aot_eager"):
+    torch._dynamo.reset()
+    return torch.compile(function, fullgraph=True, dynamic=True, backend=backend)
+
+
+def block(x, w):
+    return q.softmax(q.add(q.gelu(q.multiply(x, w)), 2.0))
+
+
+fused = q.compile("param a; y = gelu(x * a) + sum(x, axis=-1)")
+if all(name in OPS for name in ("softmax", "gelu", "multiply", "compress", "nonzero", "sum")):
+    sizes = ((3, 4), (5, 6), (2, 9))
+    for backend in ("aot_eager", "inductor"):
+        function, wrong = compiled(block, backend), 0
+        for shape in sizes:
+            x, w = (torch.rand(shape, requires_grad=True) for _ in range(2))
+            for operand in (x, x.t().contiguous().t()):
+                mine, theirs = function(operand, w), block(operand, w)
+                wrong += not torch.equal(mine, theirs) or mine.stride() != theirs.stride()
+            got, wanted = (torch.autograd.grad(f(x, w).square().sum(), (x, w)) for f in (function, block))
+            wrong += not all(map(torch.allclose, got, wanted))
+        ok(not wrong, "torch.compile by {}: shapes, layouts, derivatives".format(backend))
+    function = compiled(lambda x, a: fused(x, a))
+    ok(all(torch.equal(function(torch.ones(shape), a), fused(torch.ones(shape), a)) for shape, a in zip(sizes, (0.5, 2.0, 3.0))),
+       "torch.compile of an expression with a parameter")
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        x = torch.rand(4, 5)
+        function = compiled(lambda x: (q.add(q.compress(x > 0.5, x), 1.0), q.nonzero(x > 0.5)))
+        ok(torch.equal(function(x)[0], x[x > 0.5] + 1) and torch.equal(function(x)[1], (x > 0.5).nonzero()), "shapes that depend on values")
+
+    class Block(torch.nn.Module):
+        def forward(self, x):
+            return block(x, x)
+
+    exported = torch.export.export(Block(), (x,), dynamic_shapes=({0: torch.export.Dim("rows")},))
+    more = torch.rand(7, 5)
+    ok(torch.equal(exported.module()(more), block(more, more)), "torch.export")
+    ok(torch.equal(torch.vmap(q.softmax, in_dims=1)(x), q.softmax(x.t())) and torch.equal(
+        torch.vmap(lambda row, y: q.sum(q.add(row, y)), in_dims=(0, None))(x, torch.ones(5)), q.sum(q.add(x, 1.0), 1)), "vmap")
+    ok(torch.equal(torch.vmap(q.compile("y = x * w"), in_dims=(1, None))(x, torch.ones(4)), x.t()), "vmap of an expression")
+    per_row = torch.vmap(torch.func.grad(lambda row: q.sum(q.multiply(row, row))))
+    ok(torch.allclose(per_row(x), 2 * x), "vmap of torch.func.grad")
+    raises(NotImplementedError, lambda: torch.func.jvp(q.gelu, (x,), (x,)), "forward mode says that it is not there", "jvp")
+
+# ---- What is odd ----
+
+x = torch.rand(3, 4)
+if "add" in OPS and "sum" in OPS:
+    for name, given in (("a list", [1, 2]), ("NumPy's kind", object())):
+        raises(TypeError, lambda: q.add(x, given), "beside " + name, "expected a tensor or a number")
+    raises(TypeError, lambda: q.add(1, 2), "numbers alone", "at least one")
+    raises(TypeError, lambda: q.add(torch.zeros(3, dtype=torch.complex64), torch.zeros(3)), "a dtype that there is not")
+    raises(ValueError, lambda: q.add(x, torch.rand(5)), "shapes that do not broadcast", "broadcast")
+    raises(ValueError, lambda: q.sum(x, 2), "an axis too many", "axis")
+    raises(ValueError, lambda: q.sum(x.to("meta"), 2), "  without memory", "axis")
+    raises(AttributeError, lambda: q.gelo, "an unknown name", "gelu")
+    raises((ValueError, BufferError), lambda: q.add(torch.rand((1,) * 33), 1), "33 dimensions", "33")
+    check_fake("32 dimensions", torch.ops.quern.sum, [torch.rand((1,) * 29 + (2, 1, 3)), [-1]])
+    is_((q.add(x=x, y=x).shape, q.add(x, y=1).shape, q.sum(x, axis=1, keepdims=True).shape), ((3, 4), (3, 4), (3, 1)), "arguments by name")
+    is_((q.add(x.to("meta"), 1.0).shape, q.add(torch._neg_view(x), 0.0).tolist()), ((3, 4), (-x).tolist()), "meta, a negated view")
+    is_(type(q.add(torch.nn.Parameter(x), 1.0).grad_fn is None), bool, "a parameter")
+    is_(q.full((2, 3), 2, dtype=torch.int32).tolist(), [[2, 2, 2]] * 2, "an op without inputs")
+    wrong = []
+
+    def work():
+        try:
+            for k in range(50):
+                leaf = torch.rand(3, 4, requires_grad=True)
+                q.sum(q.multiply(leaf, 2.0)).backward()
+                wrong.extend([0] * (leaf.grad.tolist() != [[2.0] * 4] * 3 or q.compile("y = x + {}".format(k % 7))(leaf.detach()) is None))
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    is_(wrong, [], "threads")
 
 
 # ---- opcheck ----
