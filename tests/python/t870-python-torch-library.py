@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# tags: threads-full
 """quern.torch: ops, expressions and specs as PyTorch's custom ops. Fake results have the shapes, strides and dtypes of real ones,
 symbols included; gradcheck of every derivative; opcheck of every op, dtype and a layout with gaps (QUERN_TEST_EXHAUSTIVE=1;
 else a sample that changes by day); torch.compile, torch.export, vmap."""
