@@ -45,7 +45,10 @@ def _with_axes(x, axes):
 
 def _fit(grad, shape, dtype):
     """grad as the derivative by an input of this shape and dtype, which was broadcast and cast."""
-    return None if grad is None else grad.sum_to_size(shape).to(dtype)
+    if grad is None:
+        return None
+    grad = grad if grad.shape == shape else grad.sum_to_size(shape)
+    return grad if grad.dtype == dtype else grad.to(dtype)
 
 
 # ---- The state of a call: what the derivative reads ----

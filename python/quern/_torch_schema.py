@@ -43,7 +43,7 @@ def make_schema(op, letters):
     return "({}, *, {}) -> {}".format(", ".join(words), dtype, results)
 
 
-def _detached(x):
+def detached(x):
     return x.detach() if isinstance(x, torch.Tensor) and x.requires_grad else x
 
 
@@ -59,7 +59,7 @@ def make_kernel(op):
         except BufferError:  # below autograd a tensor still says that it wants a gradient
             if not any(isinstance(x, torch.Tensor) and x.requires_grad for x in args):
                 raise
-        return op(*map(_detached, args), dtype=dtype)
+        return op(*map(detached, args), dtype=dtype)
 
     def adapted(*args, dtype=None):
         args = list(args)

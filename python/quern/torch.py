@@ -20,7 +20,7 @@ from ._names import advice
 from ._torch_expression import derivative_text
 from ._torch_fake import make_fake
 from ._torch_grad import gives_floats, make_autograd
-from ._torch_schema import make_kernel, make_schema, make_source_schema, make_source
+from ._torch_schema import detached, make_kernel, make_schema, make_source_schema, make_source
 from ._torch_vmap import make_vmap
 
 _Tensor = _torch.Tensor
@@ -40,12 +40,22 @@ _is_profiling = _torch.autograd._profiler_enabled
 _tracing_state = _torch._C._get_tracing_state
 _any_requires_grad = _torch._C._any_requires_grad
 _forward_ad = _torch.autograd.forward_ad
+_PLAIN_NUMBERS = frozenset((int, float, bool))
+_PLAIN_OPTIONS = frozenset((int, float, bool, tuple, _torch.dtype))
 _NUMBERS = (int, float, _torch.SymInt, _torch.SymFloat, _torch.SymBool)
 
 
 def _is_plain():
     return (not _n_modes() and _transform() is None and not _has_function_modes() and not _is_profiling()
             and _tracing_state() is None)
+
+
+def _are_plain(options):
+    """Whether arguments by name are parameters, as Quern's op takes them."""
+    for name, value in options.items():
+        if name in ("out", "stream") or type(value) not in _PLAIN_OPTIONS:
+            return False
+    return True
 
 
 def _refuse_tangents(name, args):
@@ -56,17 +66,20 @@ def _refuse_tangents(name, args):
 
 
 def _differentiable(function, overload):
-    """An autograd.Function: cheaper than the dispatcher's, and one that torch.func's transforms know."""
+    """Two forms of an autograd.Function: one for plain calls, cheaper than the dispatcher's, and one that torch.func's transforms
+    know."""
     kernel, setup, backward = function._rules
-    count = function._n_in
 
-    def forward(dtype, *args):
-        if _is_plain() and all(type(x) is _Tensor for x in args[:count] if isinstance(x, _Tensor)):
-            try:
-                return kernel(*args, dtype=dtype)
-            except BufferError:  # a view that must be computed first
-                pass
-        return overload(*args) if dtype is None else overload(*args, dtype=dtype)
+    def forward(ctx, dtype, *args):
+        if all(type(x) is _Tensor for x in args if isinstance(x, _Tensor)) and _is_plain():
+            output = kernel(*map(detached, args), dtype=dtype)
+        else:
+            output = overload(*args, dtype=dtype)
+        setup_context(ctx, (dtype, *args), output)
+        return output
+
+    def forward_only(dtype, *args):
+        return overload(*args, dtype=dtype)
 
     def setup_context(ctx, inputs, output):
         setup(ctx, inputs[1:], None, output)
@@ -75,9 +88,12 @@ def _differentiable(function, overload):
     def backward_(ctx, *grads):
         return (None, *backward(ctx, *grads))
 
-    members = {"forward": forward, "setup_context": setup_context, "backward": backward_}
-    return type("Quern_" + function.__name__, (_torch.autograd.Function,), dict(
-        {name: staticmethod(member) for name, member in members.items()}, generate_vmap_rule=True))
+    def made(**members):
+        return type("Quern_" + function.__name__, (_torch.autograd.Function,), {
+            name: value if value is True else staticmethod(value) for name, value in members.items()})
+
+    return (made(forward=forward, backward=backward_),
+            made(forward=forward_only, setup_context=setup_context, backward=backward_, generate_vmap_rule=True))
 
 
 class Function:
@@ -93,7 +109,7 @@ class Function:
         self._n_in = len(op.inputs)
         self._overloads = overloads
         self._rules = rules  # (kernel, setup_context, backward); None
-        self._differentiable = {}  # letters -> autograd.Function
+        self._differentiable = {}  # letters -> autograd.Functions
         self.overload = overloads["T" * self._n_in] if self._n_in else overloads[""]
 
     @property
@@ -101,15 +117,18 @@ class Function:
         return getattr(_torch.ops.quern, self.__name__)
 
     def __call__(self, *args, **kwargs):
-        if not _is_compiling():
+        if not _is_compiling() and self._n_in <= len(args):
+            n_tensors = 0
             for x in args:
-                if type(x) is not _Tensor:
+                if type(x) is _Tensor and not x.requires_grad:
+                    n_tensors += 1
+                elif type(x) not in _PLAIN_NUMBERS:
                     break
             else:
-                if len(args) == self._n_in and args and not kwargs and _is_plain():
+                if n_tensors and _is_plain() and (not kwargs or _are_plain(kwargs)):
                     try:
-                        return self.op(*args)
-                    except BufferError:  # a gradient is wanted, or it is a view that must be computed first
+                        return self.op(*args, **kwargs)
+                    except BufferError:  # a view that must be computed first
                         pass
         n = self._n_in
         if len(args) < n:
@@ -134,7 +153,9 @@ class Function:
             known = self._differentiable[letters] = _differentiable(self, overload)
         values = [*args, *[kwargs.pop(name, value) for name, value in list(self.op.params.items())[len(args) - self._n_in:]]]
         dtype = kwargs.pop("dtype", None)
-        return overload(*args, **kwargs) if kwargs else known.apply(dtype, *values)  # it names what it does not know
+        if kwargs:
+            return overload(*args, **kwargs)  # it names what it does not know
+        return known[_transform() is not None].apply(dtype, *values)
 
     def _check_numbers(self, args):
         for k, x in enumerate(args[:self._n_in]):
