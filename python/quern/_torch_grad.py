@@ -198,7 +198,7 @@ _SPECIAL = {"astype": _astype, "compress": _compress, "layer_norm_affine": _affi
 
 
 def _expression(op, variant_of):
-    """variant_of(outputs, inputs): the function of the derivatives by these inputs, and its prefix of the outputs' names."""
+    """variant_of(outputs, inputs): the function of the derivatives by these inputs, and its names of the outputs' derivatives."""
     rules = {}
 
     def of_elements(call, grad, k):
@@ -221,9 +221,9 @@ def _expression(op, variant_of):
     def derivative(call):
         outputs = tuple(name for name in op.outputs if call.grads[name].is_floating_point())
         inputs = tuple(name for name, needs in zip(op.inputs, call.needs) if needs)
-        function, prefix = variant_of(outputs, inputs)
+        function, grads = variant_of(outputs, inputs)
         known = dict(call.known, **call.params)
-        known.update({prefix + name: of_elements(call, grad, k) for k, (name, grad) in enumerate(call.grads.items()) if name in outputs})
+        known.update({grads[name]: of_elements(call, call.grads[name], k) for k, name in enumerate(op.outputs) if name in outputs})
         made = function(*[known[word] for word in (*function.op.inputs, *function.op.params)])
         return dict(zip(inputs, made if isinstance(made, tuple) else (made,)))
 

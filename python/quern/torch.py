@@ -16,8 +16,8 @@ from typing import Any
 import torch as _torch
 
 from . import _quern
+from ._derived import derivative
 from ._names import advice
-from ._torch_expression import derivative_text
 from ._torch_fake import make_fake
 from ._torch_grad import gives_floats, make_autograd
 from ._torch_schema import detached, make_kernel, make_schema, make_source_schema, make_source
@@ -128,7 +128,7 @@ class Function:
                 if n_tensors and _is_plain() and (not kwargs or _are_plain(kwargs)):
                     try:
                         return self.op(*args, **kwargs)
-                    except BufferError:  # a view that must be computed first
+                    except (BufferError, ValueError):  # a view that must be computed first, a device that Quern has not
                         pass
         n = self._n_in
         if len(args) < n:
@@ -227,7 +227,7 @@ def _register(name, op, variant_of=None):
     if not op.inputs:
         return _register_source(name, op)
     kernel, fake, vmap = make_kernel(op), make_fake(op), make_vmap(op, name)
-    setup, derivative = make_autograd(op, name, _derivative_of, variant_of)
+    setup, backward = make_autograd(op, name, _derivative_of, variant_of)
     overloads = {}
     for letters in _letters_of(len(op.inputs)) if not name.endswith("_backward") else ["T" * len(op.inputs)]:
         overload, qualified = _define(name, letters, make_schema(op, letters))
@@ -236,10 +236,10 @@ def _register(name, op, variant_of=None):
             _library.impl(qualified, kernel, key)
         _torch.library.register_fake(qualified, fake, lib=_library)
         if gives_floats(op):
-            _torch.library.register_autograd(qualified, derivative, setup_context=setup, lib=_library)
+            _torch.library.register_autograd(qualified, backward, setup_context=setup, lib=_library)
         if vmap is not None:
             _torch.library.register_vmap(qualified, vmap, lib=_library)
-    return overloads, (kernel, setup, derivative) if gives_floats(op) else None
+    return overloads, (kernel, setup, backward) if gives_floats(op) else None
 
 
 def _function_of(op, name, variant_of=None):
@@ -268,9 +268,9 @@ def compile(text: str) -> Function:
     op = _quern.compile(text)
 
     def variant_of(outputs, inputs):
-        derivative, prefix = derivative_text(text, op, outputs, inputs)
+        by_inputs, grads = derivative(text, op.outputs, inputs, outputs)
         end = "" if (outputs, inputs) == (op.outputs, op.inputs) else "_" + "_".join((*outputs, "by", *inputs))
-        return _function_of(_quern.compile(derivative), name + "_backward" + end), prefix
+        return _function_of(_quern.compile(by_inputs), name + "_backward" + end), grads
 
     function = _function_of(op, name, variant_of)
     try:
