@@ -25,8 +25,8 @@ def dtype_of(dtype):
 
 
 class Rule:
-    """dtypes: of each output. extents: of each output a list of (base, dims): an extent of the result is base and, for each of these
-    dimensions of the operands' common shape, its extent less 1."""
+    """dtypes: of each output. extents: of each output a list of (base, dims): an extent of the result is base and, for each of
+    these dimensions of the operands' common shape, its extent less 1."""
 
     def __init__(self, dtypes, extents):
         self.dtypes, self.extents = dtypes, extents
@@ -169,19 +169,17 @@ def _device_of(op, tensors):
     return tensors[0].device
 
 
-def _dynamic(op, kinds, dtype, tensors, common):
+def _dynamic(op, kinds, dtype, tensors):
     """nonzero and compress: the number of elements depends on values."""
-    rule = make_rule(op, kinds, dtype, len(common), {}) if len(common) else make_rule(op, kinds, dtype, 1, {})
+    rule = make_rule(op, kinds, dtype, 1, {})
     n = torch.library.get_ctx().new_dynamic_size()
     shape = (n, tensors[0].dim()) if op.__name__ == "nonzero" else (n,)
     return torch.empty(shape, dtype=rule.dtypes[0], device=tensors[0].device)
 
 
-def _minus_initial(common, inputs, params, ndim):
-    """The derivative of a scan with include_initial: of an element less than grad has."""
-    axis = params["axis"]
-    axis = (axis[0] if isinstance(axis, tuple) else axis) % ndim
-    shape = list(inputs[0].shape)
+def _without_initial(grad, axis):
+    """The shape of a scan's derivative, with include_initial: an element less than grad has."""
+    axis, shape = (axis[0] if isinstance(axis, tuple) else axis) % grad.dim(), list(grad.shape)
     shape[axis] = shape[axis] - 1
     return shape
 
@@ -203,10 +201,12 @@ def make_fake(op):
         is_short = of_scan and params["include_initial"]
         if is_short:
             params["include_initial"] = False
-        common = _minus_initial(None, inputs, params, tensors[0].dim()) if is_short else list(
-            torch.broadcast_shapes(*(x.shape for x in tensors)))
+        if is_short:
+            common = _without_initial(inputs[0], params["axis"])
+        else:
+            common = list(torch.broadcast_shapes(*(x.shape for x in tensors)))
         if op._class == 2:
-            return _dynamic(op, kinds, dtype, tensors, common)
+            return _dynamic(op, kinds, dtype, tensors)
         key = kinds, dtype, len(common), tuple(params.items())
         rule = rules.get(key)
         if rule is None:

@@ -55,7 +55,8 @@ def _fit(grad, shape, dtype):
 
 
 class _Call:
-    """One call in its derivative: operands and results by name, shapes and dtypes of the inputs, parameters, derivatives of the outputs."""
+    """One call in its derivative: operands and results by name, shapes and dtypes of the inputs, parameters, and the derivatives
+    of the outputs."""
 
     def __init__(self, op, ctx, grads):
         self.op = op
@@ -188,10 +189,11 @@ def _affine(norm):
 
 
 # The ops that they are made of: a build may lack some.
-_NEEDED = {"layer_norm_affine": ("layer_norm",), "rms_norm_affine": ("rms_norm",), "std_mean": ("std", "mean"), "var_mean": ("var", "mean"),
-           "aminmax": ("min", "max")}
-_SPECIAL = {"astype": _astype, "compress": _compress, "layer_norm_affine": _affine("layer_norm"), "rms_norm_affine": _affine("rms_norm"),
-            "std_mean": _sum_of(("std", "mean")), "var_mean": _sum_of(("var", "mean")), "aminmax": _sum_of(("min", "max"))}
+_NEEDED = {"layer_norm_affine": ("layer_norm",), "rms_norm_affine": ("rms_norm",), "std_mean": ("std", "mean"),
+           "var_mean": ("var", "mean"), "aminmax": ("min", "max")}
+_SPECIAL = {"astype": _astype, "compress": _compress, "layer_norm_affine": _affine("layer_norm"),
+            "rms_norm_affine": _affine("rms_norm"), "std_mean": _sum_of(("std", "mean")),
+            "var_mean": _sum_of(("var", "mean")), "aminmax": _sum_of(("min", "max"))}
 
 
 # ---- Expressions ----
@@ -202,8 +204,8 @@ def _expression(op, variant_of):
     rules = {}
 
     def of_elements(call, grad, k):
-        """The derivative by a result, as a factor of elements. One that was reduced is read by each element of its row: the shares
-        of these, in f32 at least, are added."""
+        """The derivative by a result, as a factor of elements. One that was reduced is read by each element of its row: the
+        shares of these, in f32 at least, are added."""
         key = call.ndim, call.kinds
         if key not in rules:
             rules[key] = make_rule(op, call.kinds, None, call.ndim, {})
@@ -223,7 +225,9 @@ def _expression(op, variant_of):
         inputs = tuple(name for name, needs in zip(op.inputs, call.needs) if needs)
         function, grads = variant_of(outputs, inputs)
         known = dict(call.known, **call.params)
-        known.update({grads[name]: of_elements(call, call.grads[name], k) for k, name in enumerate(op.outputs) if name in outputs})
+        for k, name in enumerate(op.outputs):
+            if name in outputs:
+                known[grads[name]] = of_elements(call, call.grads[name], k)
         made = function(*[known[word] for word in (*function.op.inputs, *function.op.params)])
         return dict(zip(inputs, made if isinstance(made, tuple) else (made,)))
 

@@ -51,7 +51,7 @@ def make_kernel(op):
     """The implementation on devices. The dispatcher leaves out arguments that are their defaults."""
     n_in = len(op.inputs)
     axis_at = n_in + list(op.params).index("axis") if op._has_axis else -1
-    filled = [(n_in + k, value) for k, value in enumerate(op.params.values()) if value is not None and not _is_kept_in_schema(value)]
+    filled = [(n_in + k, value) for k, value in enumerate(op.params.values()) if not _is_kept_in_schema(value)]
 
     def plain(*args, dtype=None):
         try:
@@ -77,7 +77,8 @@ def make_kernel(op):
 
 
 def make_source_schema(op):
-    return "({}, *, ScalarType? dtype=None, Device? device=None) -> Tensor".format(", ".join(["SymInt[] size"] + _params_text(op)))
+    words = ["SymInt[] size"] + _params_text(op)
+    return "({}, *, ScalarType? dtype=None, Device? device=None) -> Tensor".format(", ".join(words))
 
 
 def make_source(op):

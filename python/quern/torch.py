@@ -97,9 +97,9 @@ def _differentiable(function, overload):
 
 
 class Function:
-    """An op on tensors, and numbers beside them: function(*inputs, *params, dtype=None). `op` is Quern's op, `torch_op` PyTorch's of
-    the same name, with an overload for each place where a number may be (T: a tensor, S: a number). In a plain call it is Quern's
-    op that is called, with gradients as an autograd.Function; where something is traced or compiled, PyTorch's."""
+    """An op on tensors, and numbers beside them: function(*inputs, *params, dtype=None). `op` is Quern's op, `torch_op` PyTorch's
+    of the same name, with an overload for each place where a number may be (T: a tensor, S: a number). In a plain call it is
+    Quern's op that is called, with gradients as an autograd.Function; where something is traced or compiled, PyTorch's."""
 
     def __init__(self, name, op, overloads, rules):
         self.__name__ = self.__qualname__ = name

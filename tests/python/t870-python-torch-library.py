@@ -24,6 +24,7 @@ if not hasattr(torch.library, "opcheck"):
     skip_all("PyTorch {} has no torch.library.opcheck".format(torch.__version__))
 
 import quern.torch as q
+from quern._derived import functions
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
@@ -119,7 +120,8 @@ def check_fake(name, function, args, kwargs=None, quiet=False):
         wanted, got = is_same_layout(real, faked(function, args, kwargs, is_symbolic))
         if wanted != got:
             ok(False, "{}: fake results, {}".format(name, "symbolic" if is_symbolic else "of numbers"))
-            diag("real {}\nfake {}\nof {}".format(wanted, got, [(x.shape, x.stride()) if isinstance(x, torch.Tensor) else x for x in args]))
+            of = [(x.shape, x.stride()) if isinstance(x, torch.Tensor) else x for x in args]
+            diag("real {}\nfake {}\nof {}".format(wanted, got, of))
             return False
     if not quiet:
         ok(True, name)
@@ -128,19 +130,21 @@ def check_fake(name, function, args, kwargs=None, quiet=False):
 
 # ---- Fake results: every op ----
 
+LAYOUTS = (("contiguous", (3, 4)), ("gaps", (3, 4)), ("transposed", (2, 3, 4)), ("contiguous", ()), ("contiguous", (0, 3)))
 n_fake = n_wrong = 0
 for name in INPUTS:
     op, function = quern.op(name), getattr(torch.ops.quern, name)
     if op._class == 2:
         continue
-    for layout, shape in (("contiguous", (3, 4)), ("gaps", (3, 4)), ("transposed", (2, 3, 4)), ("contiguous", ()), ("contiguous", (0, 3))):
+    for layout, shape in LAYOUTS:
         if not shape and op._has_axis:
             continue
         if 0 in shape and ("max" in name or "min" in name or "ptp" in name) and op._has_axis:
             continue
         dtype = "f32" if "f32" in op._dtypes[0] else op._dtypes[0].split()[-1]
         n_fake += 1
-        n_wrong += not check_fake("{} {} {}".format(name, layout, shape), function, operands(op, dtype, layout, shape), options(op), quiet=True)
+        args = operands(op, dtype, layout, shape)
+        n_wrong += not check_fake("{} {} {}".format(name, layout, shape), function, args, options(op), quiet=True)
 ok(n_fake > 4 * len(INPUTS) * 0.8 and not n_wrong, "fake results of {} ops, {} calls".format(len(INPUTS), n_fake))
 
 
@@ -159,12 +163,14 @@ def random_operand(shape):
     return torch.rand(step + 1).as_strided(shape, strides)
 
 
-n_random = 4000 if EXHAUSTIVE else 150
+RANDOM = (("add", {}), ("fma", {}), ("where", {}), ("softmax", {"axis": [0]}), ("sum", {}), ("cummax", {"axis": [0]}),
+          ("cumulative_sum", {"axis": [-1], "include_initial": True}), ("vecdot", {"axis": [-1]}))
+RANDOM = [case for case in RANDOM if case[0] in OPS]
+n_random = 0 if not RANDOM else 4000 if EXHAUSTIVE else 80
 n_wrong = 0
 for _ in range(n_random):
     shape = tuple(rng.choice((1, 2, 3, 4, 0) if rng.random() < 0.1 else (1, 2, 3, 4)) for _ in range(rng.randrange(1, 6)))
-    name, params = rng.choice((("add", {}), ("fma", {}), ("where", {}), ("softmax", {"axis": [0]}), ("sum", {}), ("cummax", {"axis": [0]}),
-                               ("cumulative_sum", {"axis": [-1], "include_initial": True}), ("vecdot", {"axis": [-1]})))
+    name, params = rng.choice(RANDOM)
     op = quern.op(name)
     args = [random_operand(shape) for _ in op.inputs]
     if name == "where":
@@ -213,13 +219,13 @@ def gradcheck(name, function, args, wanted, **kwargs):
 n_grad = n_wrong = 0
 for name in HAS_DERIVATIVE:
     op, function = quern.op(name), getattr(q, name)
-    of = float_inputs(op)
+    words = float_inputs(op)
     if name in ("layer_norm_affine", "rms_norm_affine"):
-        of = set(op.inputs)
+        words = set(op.inputs)
     if name == "compress":
-        of = {"x"}
+        words = {"x"}
     args = operands(op, "f64", "transposed", (2, 3))
-    wanted = [k for k, word in enumerate(op.inputs) if word in of]
+    wanted = [k for k, word in enumerate(op.inputs) if word in words]
     calls = [(args, options(op, torch.float64))]
     if "keepdims" in op.params:
         calls.append((args if "t" not in op.inputs else [args[0], torch.tensor([[1], [0]])], {"axis": -1, "keepdims": True}))
@@ -238,13 +244,13 @@ for name in HAS_DERIVATIVE:
         calls.append(([args[0], 0.75], {}))
     for given, kwargs in calls:
         n_grad += 1
-        n_wrong += not gradcheck("{} {}".format(name, kwargs), function, given, [k for k in wanted if isinstance(given[k], torch.Tensor)],
-                                 **kwargs)
+        of = [k for k in wanted if isinstance(given[k], torch.Tensor)]
+        n_wrong += not gradcheck("{} {}".format(name, kwargs), function, given, of, **kwargs)
 ok(n_grad > len(HAS_DERIVATIVE) and not n_wrong, "gradcheck of {} ops in f64, {} calls".format(len(HAS_DERIVATIVE), n_grad))
 if "multiply" in OPS:
     a, b = torch.rand(3, 4).requires_grad_(), torch.rand(4, dtype=torch.float64).requires_grad_()
     q.multiply(a, b).sum().backward()
-    ok(a.grad.dtype == torch.float32 and torch.allclose(a.grad, b.detach().float().expand(3, 4)) and b.grad.dtype == torch.float64,
+    ok((a.grad.dtype, b.grad.dtype) == (torch.float32, torch.float64) and torch.allclose(a.grad, b.detach().float().expand(3, 4)),
        "operands of two dtypes: each gets its own")
     half = torch.rand(3, 4).half().requires_grad_()
     q.multiply(half, torch.ones(3, 4, dtype=torch.int32)).sum().backward()
@@ -267,6 +273,9 @@ TEXTS = (
     ("n: auto t = exp(x); y = t*w; # y = t\n t / w", ((2, 3), (3,)), 2), ("m = max(x, axis=(0, 2), keepdims=0)", ((2, 3, 4),), 1),
     ("mean(x) * w", ((2, 3), (2, 3)), 2), ("by_x = x*x; of_ = by_x + w", ((3,), (3,)), 2))
 for text, shapes, n_of in TEXTS:
+    if not functions(text) <= set(OPS):
+        skip(1, "this build lacks ops of " + text)
+        continue
     f = q.compile(text)
     args = [drawn(shape, torch.float64, 0.1 + 0.4 * k, 0.45 + 0.4 * k) for k, shape in enumerate(shapes)]
     params = (0.75,) * len(f.op.params)
@@ -275,7 +284,8 @@ for text, shapes, n_of in TEXTS:
     leaves = [x.clone().requires_grad_() for x in args]
     if EXHAUSTIVE or text is TEXTS[DAY % len(TEXTS)][0]:
         is_(set(torch.library.opcheck(f.overload, (*leaves, *params)).values()), {"SUCCESS"}, "opcheck of " + text)
-ok(q.compile(TEXTS[0][0]) is q.compile(TEXTS[0][0]) and copy.deepcopy(f) is f and pickle.loads(pickle.dumps(f)) is f, "one function a text")
+f = q.compile("y = x * w")
+ok(q.compile("y = x * w") is f and copy.deepcopy(f) is f and pickle.loads(pickle.dumps(f)) is f, "one function a text")
 ok(pickle.loads(pickle.dumps(q.add)) is q.add and copy.copy(q.add) is q.add, "an op in a pickle")
 if "sigmoid" in OPS:
     with tempfile.TemporaryDirectory() as folder:
@@ -286,7 +296,8 @@ if "sigmoid" in OPS:
     x = drawn((3, 4), torch.float64)
     ok(torch.allclose(swish(x, 2.0), x * torch.sigmoid(2 * x)) and torch.ops.quern.t870_swish(x).shape == x.shape, "a spec's op")
     ok(gradcheck("t870.swish", swish, [x], [0]), "gradcheck of a spec's op")
-    is_(set(torch.library.opcheck(swish.overload, (x.clone().requires_grad_(), 2.0)).values()), {"SUCCESS"}, "opcheck of a spec's op")
+    result = torch.library.opcheck(swish.overload, (x.clone().requires_grad_(), 2.0))
+    is_(set(result.values()), {"SUCCESS"}, "opcheck of a spec's op")
 
 # ---- Compiled, exported, transformed ----
 
@@ -300,10 +311,10 @@ def block(x, w):
     return q.softmax(q.add(q.gelu(q.multiply(x, w)), 2.0))
 
 
-fused = q.compile("param a; y = gelu(x * a) + sum(x, axis=-1)")
 if all(name in OPS for name in ("softmax", "gelu", "multiply", "compress", "nonzero", "sum")):
+    fused = q.compile("param a; y = gelu(x * a) + sum(x, axis=-1)")
     sizes = ((3, 4), (5, 6), (2, 9))
-    for backend in ("aot_eager", "inductor"):
+    for backend in ("aot_eager", "inductor") if EXHAUSTIVE or DAY % 4 == 0 else ("aot_eager",):
         function, wrong = compiled(block, backend), 0
         for shape in sizes:
             x, w = (torch.rand(shape, requires_grad=True) for _ in range(2))
@@ -319,7 +330,8 @@ if all(name in OPS for name in ("softmax", "gelu", "multiply", "compress", "nonz
     with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
         x = torch.rand(4, 5)
         function = compiled(lambda x: (q.add(q.compress(x > 0.5, x), 1.0), q.nonzero(x > 0.5)))
-        ok(torch.equal(function(x)[0], x[x > 0.5] + 1) and torch.equal(function(x)[1], (x > 0.5).nonzero()), "shapes that depend on values")
+        items, places = function(x)
+        ok(torch.equal(items, x[x > 0.5] + 1) and torch.equal(places, (x > 0.5).nonzero()), "shapes that depend on values")
 
     class Block(torch.nn.Module):
         def forward(self, x):
@@ -349,9 +361,11 @@ if "add" in OPS and "sum" in OPS:
     raises(AttributeError, lambda: q.gelo, "an unknown name", "gelu")
     raises((ValueError, BufferError), lambda: q.add(torch.rand((1,) * 33), 1), "33 dimensions", "33")
     check_fake("32 dimensions", torch.ops.quern.sum, [torch.rand((1,) * 29 + (2, 1, 3)), [-1]])
-    is_((q.add(x=x, y=x).shape, q.add(x, y=1).shape, q.sum(x, axis=1, keepdims=True).shape), ((3, 4), (3, 4), (3, 1)), "arguments by name")
-    is_((q.add(x.to("meta"), 1.0).shape, q.add(torch._neg_view(x), 0.0).tolist()), ((3, 4), (-x).tolist()), "meta, a negated view")
-    is_(type(q.add(torch.nn.Parameter(x), 1.0).grad_fn is None), bool, "a parameter")
+    is_((q.add(x=x, y=x).shape, q.add(x, y=1).shape, q.sum(x, axis=1, keepdims=True).shape), ((3, 4), (3, 4), (3, 1)), "by name")
+    is_(q.add(x.to("meta"), 1.0).shape, (3, 4), "without memory")
+    is_(q.add(torch._neg_view(x), 0.0).tolist(), (-x).tolist(), "a negated view")
+    parameter = torch.nn.Parameter(x)
+    ok(q.add(parameter, 1.0).requires_grad and not q.add(parameter.detach(), 1.0).requires_grad, "a parameter")
     is_(q.full((2, 3), 2, dtype=torch.int32).tolist(), [[2, 2, 2]] * 2, "an op without inputs")
     wrong = []
 
@@ -360,7 +374,9 @@ if "add" in OPS and "sum" in OPS:
             for k in range(50):
                 leaf = torch.rand(3, 4, requires_grad=True)
                 q.sum(q.multiply(leaf, 2.0)).backward()
-                wrong.extend([0] * (leaf.grad.tolist() != [[2.0] * 4] * 3 or q.compile("y = x + {}".format(k % 7))(leaf.detach()) is None))
+                made = q.compile("y = x + {}".format(k % 7))(leaf.detach())
+                if leaf.grad.tolist() != [[2.0] * 4] * 3 or not torch.equal(made, leaf.detach() + k % 7):
+                    wrong.append(k)
         except BaseException as error:
             wrong.append(error)
 
@@ -382,7 +398,7 @@ def cases():
             yield name, "default", (([3, 4],), {})
             continue
         for k, dtype in enumerate(op._dtypes[0].split()):
-            for layout in (("contiguous",) if k == 0 else ()) + (("transposed", "gaps")[k % 2],):
+            for layout in (*(("contiguous",) if k == 0 else ()), ("transposed", "gaps")[k % 2]):
                 args = operands(op, dtype, layout)
                 for value in (1, 0, 2):  # opcheck takes NaN for a difference
                     if not are_numbers(op(*args, **options(op))):
