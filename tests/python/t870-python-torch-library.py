@@ -113,10 +113,10 @@ def faked(function, args, kwargs, is_symbolic):
 
 
 def check_fake(name, function, args, kwargs=None, quiet=False):
-    """Whether the fake results, of numbers and of symbols, are laid out as the real one."""
+    """Whether the fake results, of numbers and of symbols, are laid out as the real one. (Quiet ones: one of both.)"""
     kwargs = kwargs or {}
     real = function(*args, **kwargs)
-    for is_symbolic in (False, True):
+    for is_symbolic in (False, True) if EXHAUSTIVE or not quiet else (rng.random() < 0.5,):
         wanted, got = is_same_layout(real, faked(function, args, kwargs, is_symbolic))
         if wanted != got:
             ok(False, "{}: fake results, {}".format(name, "symbolic" if is_symbolic else "of numbers"))
@@ -136,7 +136,7 @@ for name in INPUTS:
     op, function = quern.op(name), getattr(torch.ops.quern, name)
     if op._class == 2:
         continue
-    for layout, shape in LAYOUTS:
+    for layout, shape in LAYOUTS if EXHAUSTIVE else (rng.choice(LAYOUTS), LAYOUTS[2]):
         if not shape and op._has_axis:
             continue
         if 0 in shape and ("max" in name or "min" in name or "ptp" in name) and op._has_axis:
@@ -145,7 +145,7 @@ for name in INPUTS:
         n_fake += 1
         args = operands(op, dtype, layout, shape)
         n_wrong += not check_fake("{} {} {}".format(name, layout, shape), function, args, options(op), quiet=True)
-ok(n_fake > 4 * len(INPUTS) * 0.8 and not n_wrong, "fake results of {} ops, {} calls".format(len(INPUTS), n_fake))
+ok(n_fake > 0.9 * len(INPUTS) and not n_wrong, "fake results of {} ops, {} calls".format(len(INPUTS), n_fake))
 
 
 def random_operand(shape):
@@ -166,7 +166,7 @@ def random_operand(shape):
 RANDOM = (("add", {}), ("fma", {}), ("where", {}), ("softmax", {"axis": [0]}), ("sum", {}), ("cummax", {"axis": [0]}),
           ("cumulative_sum", {"axis": [-1], "include_initial": True}), ("vecdot", {"axis": [-1]}))
 RANDOM = [case for case in RANDOM if case[0] in OPS]
-n_random = 0 if not RANDOM else 4000 if EXHAUSTIVE else 80
+n_random = 0 if not RANDOM else 4000 if EXHAUSTIVE else 60
 n_wrong = 0
 for _ in range(n_random):
     shape = tuple(rng.choice((1, 2, 3, 4, 0) if rng.random() < 0.1 else (1, 2, 3, 4)) for _ in range(rng.randrange(1, 6)))
