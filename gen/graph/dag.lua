@@ -18,6 +18,9 @@ M.MAX_NODES = 4096
 local SIGNLESS_LEAVES = { input = true, param = true, const = true }
 function M.is_signless(op) return SIGNLESS_LEAVES[op] or (primitives.of[op] and primitives.of[op].signless) or false end
 
+-- Operations that see the sign bit of their last argument, of an operand's NaN, too.
+M.LOOKS_AT_SIGN = { signbit = true, copysign = true }
+
 local Dag = {}
 Dag.__index = Dag
 
@@ -73,6 +76,12 @@ function Dag:make(op, type_name, args, extra)
     end
   end
   return row and row.simplify and row.simplify(self, type_name, args) or self:node(op, type_name, args, extra)
+end
+
+-- A node as a value that was computed: what looks at signs takes an operand's NaN as it lies in memory, a computed one as positive.
+function Dag:computed(node)
+  local is_operand = node.op == "input" and self.types.by_name[node.type].kind == "float"
+  return is_operand and not self.is_plain and self:make("canon", node.type, { node }) or node
 end
 
 -- Whether a node is a rare block that counts as not taken. without_rare: true, they all are; a set, those in it are.
@@ -161,6 +170,8 @@ function Dag:without_rare(node, known)
       args[k] = self:without_rare(arg, known)
       is_new = is_new or args[k] ~= arg
     end
+    local last = args[#args]
+    if is_new and M.LOOKS_AT_SIGN[value.op] and last ~= value.args[#args] then args[#args] = self:computed(last) end
     known[node] = is_new and self:make(value.op, value.type, args) or value
   end
   return known[node]

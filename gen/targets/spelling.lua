@@ -12,7 +12,7 @@ local function spelling_of(types, target, node)
   local spelling = row and row[target]
   if type(spelling) ~= "table" then return spelling end
   local first, last = node.args[1], node.args[#node.args]
-  return last.op == "const" and spelling.constant or first.type == "bool" and spelling.of_bool or spelling[node.type]
+  return last.op == "const" and spelling.constant or last.op == "input" and spelling.of_operand or first.type == "bool" and spelling.of_bool or spelling[node.type]
     or spelling[types.by_name[node.type].kind] or spelling.any
 end
 

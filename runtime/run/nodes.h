@@ -34,6 +34,7 @@ typedef struct qn_nodes {
   uint64_t *pool; /* of constants; the first word is 0 */
   int32_t n_pool, room_pool;
   int32_t out[QN_MAX_OPERANDS];  /* the node of each output */
+  uint32_t signs; /* bit k: a step looks at the sign of a NaN of input k */
   int32_t n_slots;
   qn_slot slots[QN_MAX_SLOTS]; /* by parameter, then dtype */
   int failed;                    /* out of memory; then the lists are as they were */

@@ -153,7 +153,8 @@ Q_SELECT(u8, m8) Q_SELECT(u16, m16) Q_SELECT(u32, m32) Q_SELECT(u64, m64)
 #define Q_CANON_NAN_f64 0x7ff8000000000000u
 
 /* F: float type, U, M: its unsigned and mask type, SIGN: its sign bit.
-   bits gives the canonical NaN for any NaN, raw the bits as they are; sign operations are integer operations. */
+   bits gives the canonical NaN for any NaN, raw the bits as they are; sign operations are integer operations. To signbit and copysign a NaN is
+   positive; raw_signbit and raw_copysign take its sign bit as it is. */
 #if defined(__clang__)
 #define Q_SELECT_FLOAT(F, U, m, a, b) (m ? a : b)
 #else
@@ -175,6 +176,8 @@ Q_SELECT(u8, m8) Q_SELECT(u16, m16) Q_SELECT(u32, m32) Q_SELECT(u64, m64)
   Q_FN F q_copysign_##F(F x, F y) { return q_from_##F((q_raw_##F(x) & ~(SIGN)) | (q_bits_##F(y) & (SIGN))); } \
   /* Of all bits with the sign set, as signed integers, only those of NaNs are above -infinity's. */          \
   Q_FN M q_signbit_##F(F x) { return Q_MASK(M, (M)q_raw_##F(x) <= (M)(MINUS_INFINITY)); }                     \
+  Q_FN M q_raw_signbit_##F(F x) { return Q_MASK(M, (M)q_raw_##F(x) < 0); }                                    \
+  Q_FN F q_raw_copysign_##F(F x, F y) { return q_from_##F((q_raw_##F(x) & ~(SIGN)) | (q_raw_##F(y) & (SIGN))); } \
   Q_FN F q_sel_##F(M m, F a, F b) { return Q_SELECT_FLOAT(F, U, m, a, b); }
 Q_FLOAT_BITS(f32, u32, m32, 0x80000000u, 0xff800000u)
 Q_FLOAT_BITS(f64, u64, m64, (u64)0x8000000000000000u, (u64)0xfff0000000000000u)
