@@ -85,7 +85,7 @@ static int looks_at_sign(const char *name) { return strcmp(name, "signbit") == 0
 static int32_t sign_of(builder *b, int32_t at) {
   const qn_node *node = &b->n.nodes[at];
   const qn_primitive *canon = node->keeps_bits ? qn_primitive_find("canon", node->type, node->type) : NULL;
-  if (node->kind == QN_NODE_INPUT) b->n.signs |= 1u << node->index;
+  if (node->kind == QN_NODE_INPUT && !node->keeps_bits) b->n.signs |= 1u << node->index;
   return canon ? step_node(b, (qn_node){.type = node->type, .variants = canon->variants, .n_variants = canon->n_variants, .n_args = 1}, &at) : at;
 }
 
@@ -345,7 +345,8 @@ static quern_status flatten(builder *b, const qn_typed *typed, int32_t *node_of)
     for (int32_t k = 0; k < value->n_args + value->n_params; k++) args[k] = node_of[typed->args[value->first_arg + k]];
     switch (value->kind) {
       case QN_VALUE_INPUT:
-        node_of[i] = add_node(b, (qn_node){.kind = QN_NODE_INPUT, .type = value->type, .uniform = value->is_row, .index = value->index});
+        node_of[i] = add_node(b, (qn_node){.kind = QN_NODE_INPUT, .type = value->type, .uniform = value->is_row, .index = value->index,
+                                        .keeps_bits = value->bits != 0});
         break;
       case QN_VALUE_COUNT:
         node_of[i] = add_node(b, (qn_node){.kind = QN_NODE_SLOT, .type = value->type, .uniform = 1, .index = slot_words(b)});

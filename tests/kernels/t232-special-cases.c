@@ -520,7 +520,8 @@ static const sign_case sign_cases[] = {
     {"signbit(a + b)", 's', '+'}, {"signbit(a * b)", 'a', '+'}, {"signbit(positive(a))", 'a', '+'}, {"signbit(copy(a))", 'a', '+'},
     {"signbit(where(b > 0, a, b))", 'a', '+'}, {"signbit(b > 0 ? a : b)", 'a', '+'}, {"signbit(b == b ? a : a)", 'a', '+'},
     {"signbit(1 > 0 ? a : b)", 'a', '+'}, {"signbit(copysign(b, a * b))", 'a', '+'}, {"signbit(copysign(b, copysign(a, a)))", 'a', '+'},
-    {"signbit(max(a, axis=-1, keepdims=1))", 'a', '+'}, {"copysign(2.0, a) < 0", 'a', 'r'}, {"signbit(where(b > 0, positive(a), b)) ", 'a', '+'},
+    {"signbit(max(a, axis=-1, keepdims=1))", 'a', '+'}, {"signbit(cumulative_max(a, axis=-1))", 'a', '+'},
+    {"copysign(2.0, a) < 0", 'a', 'r'}, {"signbit(where(b > 0, positive(a), b)) ", 'a', '+'},
     {"acme.same_sign(a)", 'a', 'r'}, {"acme.same_sign(acme.same(a))", 'a', '+'}, {"acme.late_sign(a)", 'a', '+'}};
 
 static const char sign_spec[] =

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""quern.array_api: the standard's names, creation, what ops have in another form, and the rules of dtypes: those of the functions
-here, and those of the ops, are the same."""
+"""quern.array_api: the standard's names, creation, shapes, what ops have in another form, and the rules of dtypes: those of the functions
+here, and those of the ops, are the same. quern.Array's operators, and its indexing, beside NumPy's."""
 
 import array
 import inspect
