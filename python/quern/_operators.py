@@ -49,15 +49,20 @@ def _binary(name):
     return operate, in_place
 
 
+_functions = {}
 for _name in ("add subtract multiply divide floor_divide remainder pow bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
-              "bitwise_right_shift").split():
-    globals()[_name], globals()["inplace_" + _name] = _binary(_name)
-for _name in "less less_equal equal not_equal greater greater_equal".split():
-    globals()[_name] = _binary(_name)[0]
+              "bitwise_right_shift less less_equal equal not_equal greater greater_equal").split():
+    _functions[_name], _functions["inplace_" + _name] = _binary(_name)
 for _name in "negative positive abs bitwise_invert".split():
-    if hasattr(_quern, _name):
-        globals()[_name] = getattr(_quern, _name)
+    _functions[_name] = getattr(_quern, _name, None)
 del _name
+
+
+def __getattr__(name):
+    """The functions that are made of ops."""
+    if _functions.get(name) is None:
+        raise AttributeError("this build of quern has no op {}".format(name))
+    return _functions[name]
 
 
 def matmul(a, b):
