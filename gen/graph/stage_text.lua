@@ -62,6 +62,7 @@ local items = {}
 items["in"] = function(self, words)
   local index = index_of(words[2])
   local node = self.dag:node("input", self:type(words[3]), {}, { index = index + 1, name = "x" .. index })
+  node.is_computed = words[4] == "computed" or nil
   self.inputs[index + 1] = node
   return node
 end

@@ -210,7 +210,7 @@ static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_sta
     const int is_cut = value->kind == QN_VALUE_REDUCE, is_scan = value->kind == QN_VALUE_SCAN;
     if (is_cut || is_scan || value->kind == QN_VALUE_INPUT || value->kind == QN_VALUE_INDEX) {
       *copy = (qn_value){.kind = QN_VALUE_INPUT, .type = value->type, .dtype = value->type, .is_row = is_cut && !stage->is_row,
-                         .index = stage->n_in};
+                         .index = stage->n_in, .bits = is_cut || is_scan};
       memory->values[stage->n_in++] = (uint8_t)(is_cut                            ? QN_ROW_VALUE + b->row_of[i]
                                                           : is_scan ? temp_of_scan(scan_at(b, i))
                                                           : value->kind == QN_VALUE_INDEX ? QN_ROW_INDEX
