@@ -826,11 +826,11 @@ static void add_rows(int index, ref_dtype d) {
 
 /* Compiles are what this test costs: whether row i of dtype d has this one. */
 static int is_turn(int tier, int i, ref_dtype d) {
-  static int part = -1; /* of 24: all that is modulo 2, 3, 8 and 24 */
+  static int part = -1; /* of 24: all that is modulo 2, 6, 8 and 24 */
   if (is_full || only || tier < JIT_CLANG) return 1;
   if (part < 0 && (part = test_part(24)) < 0) part = 0;
   const uint64_t turn = (uint64_t)i + d + test_seed() + (uint64_t)part;
-  if (tier == JIT_CC) return turn % CC_TURNS == 0 && ((int)d + part) % 3 == 0;
+  if (tier == JIT_CC) return turn % CC_TURNS == 0 && ((int)d + part) % 6 == 0;
   if (getenv("QUERN_TEST_EXHAUSTIVE") && *getenv("QUERN_TEST_EXHAUSTIVE") == '1')
     return d == REF_F32 || d == REF_F64 || turn % 2 == (tier == JIT_CLANG);
   return turn % 2 == (tier == JIT_CLANG) && (d == REF_F32 || d == REF_F64 ? turn % 8 / 2 == 0 : turn % 24 / 2 == 0 && ((int)d + part) % 2 == 0);
