@@ -102,6 +102,8 @@ else
   PATH=$work/bin:$PATH
   export PATH PKG_CONFIG_PATH LD_LIBRARY_PATH PYTHONPATH
   unset QUERN_SOURCE_DIR QUERN_BUILD_DIR
+  "$python" -c "import sys; sys.path.insert(0, '$source/docs/site'); import python_api, quern; sys.exit(', '.join(python_api.undocumented(quern)) or 0)" >said 2>&1
+  ok $? 'the reference has every public name of the Python package, with its docstring'
   for page in tutorials/first_hour tutorials/framework tutorials/application howto/threads howto/results howto/discover howto/specs howto/own_implementation \
     howto/deployment howto/numexpr howto/cupy howto/loops explanation/aliasing specs explain examples/black_scholes examples/adam examples/time_series \
     examples/image examples/mandelbrot; do
