@@ -36,6 +36,18 @@ TORCH = [
     ("sum(s, axis=0, out=r)", "quern.sum(s, axis=0, out=r)", "torch.sum(s, dim=0, out=r)"),
     ("a * b + c, compiled, out", "fused(a, b, c, out=d)", "torch.addcmul(c, a, b, out=d)"),
 ]
+# The functions of quern.torch beside those of quern, and PyTorch's own with a gradient. g wants a gradient.
+LIBRARY = [
+    ("quern.torch.add(a, b), quern.add", "library.add(a, b)", "quern.add(a, b)"),
+    ("  torch.ops.quern.add", "torch.ops.quern.add(a, b)", "quern.add(a, b)"),
+    ("quern.torch.add(a, 2.0), quern.add", "library.add(a, 2.0)", "quern.add(a, 2.0)"),
+    ("quern.torch.sum(a, 0), quern.sum", "library.sum(a, 0)", "quern.sum(a, 0)"),
+    ("quern.torch.gelu(a), torch's", "library.gelu(a)", "gelu(a)"),
+    ("  with a gradient", "library.gelu(g)", "gelu(g)"),
+    ("  torch.ops.quern.gelu with one", "torch.ops.quern.gelu(g)", "gelu(g)"),
+    ("  forward and backward", "library.gelu(g).backward(a)", "gelu(g).backward(a)"),
+    ("a * b + c, quern.torch.compile, quern.compile", "expression(a, b, c)", "fused(a, b, c)"),
+]
 # Texts over the caller's variables: NumExpr's own habit. t: the same expression as a traced function.
 NUMEXPR = [
     ("evaluate('a * b + c')", "quern.evaluate('a * b + c')", "numexpr.evaluate('a * b + c')"),
@@ -79,7 +91,11 @@ def peers():
     else:
         torch.set_num_threads(1)
         tensors = dict(zip("abcd", torch.tensor(memory).unbind()), s=torch.ones(2, 2).T, r=torch.empty(2))
-        yield "PyTorch " + torch.__version__, TORCH, dict(names, torch=torch, gelu=torch.nn.functional.gelu, **tensors)
+        names = dict(names, torch=torch, gelu=torch.nn.functional.gelu, **tensors)
+        yield "PyTorch " + torch.__version__, TORCH, names
+        import quern.torch as library
+        yield "quern.torch", LIBRARY, dict(names, library=library, g=tensors["a"].clone().requires_grad_(),
+                                           expression=library.compile("y = a * b + c"))
 
 
 def measure(statement, names, calls=20000):
@@ -120,4 +136,5 @@ def main():
             f.write(text)
 
 
-main()
+if __name__ == "__main__":
+    main()

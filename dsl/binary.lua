@@ -66,7 +66,7 @@ binary "fmin" {
 }
 
 binary "copysign" {
-  doc    = "x with the sign bit of y; that of NaN, which has one form, is clear.",
+  doc    = "x with the sign bit of y, of an operand's NaN as it lies in memory. A NaN that was computed is positive.",
   dtypes = floating,
   body   = [[ copysign(x, y) ]],
   examples = { { x = 3.0, y = -0.0, out = -3.0 } },

@@ -137,7 +137,7 @@ unary "isnan" {
 }
 
 unary "signbit" {
-  doc    = "Whether the sign bit is set: true for -0; false for NaN, which has one form.",
+  doc    = "Whether the sign bit is set: of -0 it is, and of an operand's NaN as it lies in memory. A NaN that was computed is positive.",
   dtypes = floating,
   result = "bool",
   body   = [[ signbit(x) ]],

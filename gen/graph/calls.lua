@@ -265,6 +265,17 @@ function Scope:note_use(owner, result)
   if owner.args and result.args and #result.args > 0 and not result.label then result.label = owner.name end
 end
 
+-- The values of an op's body, n or one alone, as computed ones.
+function Scope:computed(result, n)
+  local list = n and result or { result }
+  for k = 1, n or 1 do
+    if not is_weak(list[k]) and node_of(list[k]).op == "input" then
+      list[k] = self:typed(self.state.dag:computed(node_of(list[k])), dtype_of(list[k]))
+    end
+  end
+  return n and list or list[1]
+end
+
 -- Runs a body with an environment; the same function on the same nodes is inlined once. In a graph of units it becomes one.
 function Scope:inline(owner, body, env, values, T, node)
   local state = self.state
@@ -286,6 +297,7 @@ function Scope:inline(owner, body, env, values, T, node)
   if state.depth >= scope.MAX_INLINE_DEPTH then self:fail_as("limit", node, "calls nested deeper than %d", scope.MAX_INLINE_DEPTH) end
   state.active[owner], state.depth = true, state.depth + 1
   local result = self:of_body(owner, body, env, T):run(owner.assigns and owner.outputs)
+  if owner.inputs then result = self:computed(result, owner.assigns and #owner.outputs) end
   state.active[owner], state.depth = nil, state.depth - 1
   state.inlined[key] = result
   self:note_use(owner, result)

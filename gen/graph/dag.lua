@@ -4,8 +4,9 @@
 --
 -- A node is { id, op, type, args = { nodes }, [value], [index], [name], [table], [is_canonical], [label] }. Types are dtype
 -- names of dsl/types.lua; "bool" is a condition. value: of a constant: a float's bits, or an integer. index: of an input or a
--- param. is_canonical: a number or the canonical NaN, where no rare block runs. label: the value's name in the source, for
--- readers of the text. No float is ever folded: x + 0, x * 1 and x - x are not identities.
+-- param. is_computed: an input that is the result of a reduction or a scan. is_canonical: a number or the canonical NaN, where no
+-- rare block runs. label: the value's name in the source, for readers of the text. No float is ever folded: x + 0, x * 1 and x - x
+-- are not identities.
 
 local number = require "gen.base.number"
 local primitives = require "gen.graph.primitives"
@@ -17,6 +18,12 @@ M.MAX_NODES = 4096
 -- Whether an operation's result is the same bits for integers of either sign.
 local SIGNLESS_LEAVES = { input = true, param = true, const = true }
 function M.is_signless(op) return SIGNLESS_LEAVES[op] or (primitives.of[op] and primitives.of[op].signless) or false end
+
+-- Operations that see the sign bit of their last argument, of an operand's NaN, too.
+M.LOOKS_AT_SIGN = { signbit = true, copysign = true }
+
+-- Whether a node is an operand as it lies in memory. A stage's inputs may have been computed by others: is_computed.
+function M.is_operand(node) return node.op == "input" and not node.is_computed end
 
 local Dag = {}
 Dag.__index = Dag
@@ -73,6 +80,12 @@ function Dag:make(op, type_name, args, extra)
     end
   end
   return row and row.simplify and row.simplify(self, type_name, args) or self:node(op, type_name, args, extra)
+end
+
+-- A node as a value that was computed: what looks at signs takes an operand's NaN as it lies in memory, a computed one as positive.
+function Dag:computed(node)
+  local is_operand = M.is_operand(node) and self.types.by_name[node.type].kind == "float"
+  return is_operand and not self.is_plain and self:make("canon", node.type, { node }) or node
 end
 
 -- Whether a node is a rare block that counts as not taken. without_rare: true, they all are; a set, those in it are.
@@ -161,6 +174,8 @@ function Dag:without_rare(node, known)
       args[k] = self:without_rare(arg, known)
       is_new = is_new or args[k] ~= arg
     end
+    local last = args[#args]
+    if is_new and M.LOOKS_AT_SIGN[value.op] and last ~= value.args[#args] then args[#args] = self:computed(last) end
     known[node] = is_new and self:make(value.op, value.type, args) or value
   end
   return known[node]

@@ -23,7 +23,8 @@
 --               At kinks they are PyTorch's: half of grad to each of two equal operands, 0 to the argument 0 of abs
 --   c, cuda     the spelling in a target: $1 $2 $3 are the arguments, $t the type computed in, $f the first argument's; other
 --               words are the target's. Or a table of spellings by computed type or kind; of_bool: the first argument is a
---               condition; constant: the last argument is a constant; any: all else
+--               condition; constant: the last argument is a constant; of_operand: it is an operand, whose NaN has the bits that lie in
+--               memory; any: all else
 --   cuda_free   the spelling as an operand where a NaN's bits do not matter: the hardware changes signs as it reads
 --   exact       the spelling in numbers of 113 bits, conditions as int, for `check --measure`; nil: bodies that use the operation are
 --               not measured
@@ -229,21 +230,32 @@ primitive {
 
 primitive {
   name = "copysign", arguments = 2, takes = "float", call = true, family = "float",
-  doc = "The magnitude of x with the sign of y; a NaN counts as positive.",
+  doc = "The magnitude of x with the sign of y: as it lies in memory where y is an operand; a NaN that was computed counts as positive.",
   evaluate = arithmetic.copysign,
-  derive = { "x == 0 ? 0 : signbit(x) == signbit(out) ? grad : -grad", "0" },
-  c = "q_copysign_$t($1, $2)",
-  cuda = "q_copysign_$t($1, $2)",
+  derive = { "x == 0 ? 0 : signbit(x) == signbit(y) ? grad : -grad", "0" },
+  c = { of_operand = "q_raw_copysign_$t($1, $2)", any = "q_copysign_$t($1, $2)" },
+  cuda = { of_operand = "q_raw_copysign_$t($1, $2)", any = "q_copysign_$t($1, $2)" },
   exact = "exact_copysign($1, $2)",
 }
 
 primitive {
   name = "signbit", arguments = 1, takes = "float", result = "bool", call = true, family = "float",
-  doc = "Whether the sign is negative, of -0 too; of NaN false.",
+  doc = "Whether the sign bit is set, of -0 too; of a NaN as it lies in memory where x is an operand, false where it was computed.",
   evaluate = function(x) return x == x and arithmetic.is_negative(x) and 1 or 0 end,
-  c = { bool = "q_signbit_$f($1)" },
-  cuda = { bool = "q_signbit_$f($1)" },
+  c = { of_operand = "q_raw_signbit_$f($1)", bool = "q_signbit_$f($1)" },
+  cuda = { of_operand = "q_raw_signbit_$f($1)", bool = "q_signbit_$f($1)" },
   exact = "exact_signbit($1)",
+}
+
+-- Where an op or a choice comes to one of its operands: else it would count as one.
+primitive {
+  name = "canon", arguments = 1, derive = { "grad" },
+  doc = "x; of a NaN, the one NaN. What is no move has it where it gives an operand as it is.",
+  simplify = function(_, _, args) return args[1].op == "canon" and args[1] or nil end,
+  evaluate = function(x) return x end,
+  c = "q_canon_$t($1)",
+  cuda = "q_canon_$t($1)",
+  exact = "$1",
 }
 
 primitive {
@@ -426,9 +438,9 @@ for _, name in ipairs { "select", "rare" } do
   primitive {
     name = name, arguments = 3, signless = name == "select" or nil, derive = "branches",
     doc = choices[name],
-    simplify = function(_, _, args)
-      if args[2] == args[3] then return args[2] end
-      return is_const(args[1]) and (args[1].value ~= 0 and args[2] or args[3]) or nil
+    simplify = function(dag, _, args)
+      local chosen = args[2] == args[3] and args[2] or is_const(args[1]) and (args[1].value ~= 0 and args[2] or args[3])
+      return chosen and dag:computed(chosen) or nil
     end,
     evaluate = function(condition, yes, no) return condition ~= 0 and yes or no end,
     c = { bool = "($1 & $2) | (~$1 & $3)", any = "q_sel_$t($1, $2, $3)" },

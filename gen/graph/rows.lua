@@ -55,6 +55,7 @@ local function extract(types, source, roots, cuts)
     if cut_of[node] or node.op == "input" then
       local name = node.op == "input" and node.name or "r" .. #inputs
       copy[node] = dag:node("input", node.type, {}, { index = #inputs + 1, name = name })
+      copy[node].is_computed = node.op ~= "input" or node.is_computed or nil
       inputs[#inputs + 1], ins[#ins + 1] = copy[node], node
       return copy[node]
     end

@@ -11,19 +11,42 @@ local targets = require "gen.targets.all"
 
 local M = {}
 
+-- The op whose kernels have names that begin like this one, or nil: its plan is soon made.
+local function op_of_kernel(model, bare)
+  local found
+  for _, op in ipairs(model.ops) do
+    local is_longer = not found or #op.c_name > #found.c_name
+    if is_longer and bare:sub(4, #op.c_name + 4) == op.c_name .. "_" then found = op end
+  end
+  return found
+end
+
 -- A function(name) that returns the text of a kernel or of an op's kernels, or nil and errors. A kernel's name may be as in a
 -- tree or in an object, with a prefix or a level; all names have one prefix.
 function M.teller(root, specs)
   local model, inputs, errors = load.load(root, specs)
   local plans, read, is_prefixed = {}, nil, false
-  local function planned(variants)
-    if not plans[variants] then
-      local plan, why = planning.plan(model, { variants = variants })
+  local function planned(variants, op)
+    local key = variants .. " " .. (op and op.name or "")
+    if not plans[key] then
+      local plan, why = planning.plan(model, { variants = variants, ops = op and op.name })
       if not plan then return nil, why end
       library.complete(plan)
-      plans[variants] = plan
+      plans[key] = plan
     end
-    return plans[variants]
+    return plans[key]
+  end
+  -- The text of a kernel, or nil, what is wrong and the name most like it. op: it is among that op's; nil: among all.
+  local function kernel_of(target, bare, op)
+    local known
+    for _, variants in ipairs { "lean", "full" } do
+      local plan, why = planned(variants, op)
+      if not plan then return nil, why end
+      local text, there = target.show(plan, bare, read)
+      if text then return text end
+      known = known or there
+    end
+    return nil, nil, source.nearest(bare, known)
   end
   return function(name)
     if #errors > 0 then return nil, errors end
@@ -32,16 +55,13 @@ function M.teller(root, specs)
     is_prefixed = is_prefixed or prefix ~= nil
     read = read or load.reader(root, inputs)
     for _, target in ipairs(targets.list) do
-      local bare, known = target.bare_name(name), nil
-      for _, variants in ipairs(bare and { "lean", "full" } or {}) do
-        local plan, why = planned(variants)
-        if not plan then return nil, why end
-        local text, there = target.show(plan, bare, read)
-        if text then return text end
-        known = known or there
-      end
+      local bare = target.bare_name(name)
       if bare then
-        local near = source.nearest(bare, known)
+        local op, text, why, near = op_of_kernel(model, bare), nil, nil, nil
+        if op then text, why, near = kernel_of(target, bare, op) end
+        if not text and not why and not near then text, why, near = kernel_of(target, bare) end
+        if text then return text end
+        if why then return nil, why end
         local meant = near and string.format(", did you mean '%s%s'?", prefix and prefix .. "_" or "", near)
         local advice = meant or not specs and ": those of an op of yours are shown with --spec FILE" or ""
         return nil, { string.format("no kernel '%s'%s", source.shown(name), advice) }

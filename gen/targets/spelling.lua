@@ -2,6 +2,7 @@
 --
 -- The common part of the targets' emitters: filling a spelling of a primitive's row (graph/primitives.lua).
 
+local dag_of = require "gen.graph.dag"
 local primitives = require "gen.graph.primitives"
 
 local M = {}
@@ -12,8 +13,8 @@ local function spelling_of(types, target, node)
   local spelling = row and row[target]
   if type(spelling) ~= "table" then return spelling end
   local first, last = node.args[1], node.args[#node.args]
-  return last.op == "const" and spelling.constant or first.type == "bool" and spelling.of_bool or spelling[node.type]
-    or spelling[types.by_name[node.type].kind] or spelling.any
+  return last.op == "const" and spelling.constant or dag_of.is_operand(last) and spelling.of_operand
+    or first.type == "bool" and spelling.of_bool or spelling[node.type] or spelling[types.by_name[node.type].kind] or spelling.any
 end
 
 -- A node's expression in a target, or, target "exact", in numbers of 113 bits. words: the values of a target's own $words;

@@ -11,7 +11,12 @@ import operator as _operator
 from . import _quern
 from ._dtypes import can_cast, finfo, iinfo, isdtype, result_type
 from ._functions import diff
+from ._info import __array_namespace_info__
 from ._quern import from_dlpack
+from ._views import (broadcast_arrays, broadcast_shapes, broadcast_to, concat, expand_dims, flip, matrix_transpose, meshgrid, moveaxis,
+                     permute_dims, repeat, reshape, roll, squeeze, stack, tile, unstack)
+
+__array_api_version__ = "2024.12"
 
 e = _math.e
 inf = _math.inf
@@ -24,10 +29,10 @@ _DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32
 
 # The standard's functions that are ops of the same name, positional inputs and result.
 _OPS = """abs acos acosh add all any argmax argmin asin asinh atan atan2 atanh bitwise_and bitwise_invert
-bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor ceil conj copysign cos cosh count_nonzero cumulative_prod
-cumulative_sum divide equal exp expm1 floor floor_divide greater greater_equal hypot imag isfinite isinf isnan less
+bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor ceil copysign cos cosh count_nonzero cumulative_prod
+cumulative_sum divide equal exp expm1 floor floor_divide greater greater_equal hypot isfinite isinf isnan less
 less_equal log log10 log1p log2 logaddexp logical_and logical_not logical_or logical_xor max maximum mean min minimum
-multiply negative nextafter not_equal positive pow prod real reciprocal remainder round sign signbit sin sinh sqrt
+multiply negative nextafter not_equal positive pow prod reciprocal remainder round sign signbit sin sinh sqrt
 square std subtract sum tan tanh trunc var where""".split()
 
 for _name in _DTYPES:
@@ -48,6 +53,8 @@ def _dtype_of(value):
         return _quern.int64
     if isinstance(value, float):
         return _quern.float32
+    if isinstance(value, complex):
+        return _quern.complex64
     raise TypeError("{!r} is no number, and no dtype was given".format(value))
 
 
@@ -63,6 +70,10 @@ def empty(shape, *, dtype=None, device=None):
 def full(shape, fill_value, *, dtype=None, device=None):
     """A new array that holds one value."""
     fill_value = _number_of(fill_value)
+    if isinstance(fill_value, complex) or dtype is not None and _quern.dtype(dtype).kind == "c":
+        result = empty(shape, dtype=_quern.complex64 if dtype is None else dtype, device=device)
+        result[...] = fill_value
+        return result
     result = empty(shape, dtype=_dtype_of(fill_value) if dtype is None else dtype, device=device)
     if isinstance(fill_value, int) and result.dtype.kind in "iu":
         limits = iinfo(result.dtype)
@@ -75,7 +86,7 @@ def _number_of(value):
     """One of Python's numbers, from one of them, NumPy's scalars, or an array of one item."""
     if hasattr(value, "item"):
         value = value.item()
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float, complex)):
         return value
     if hasattr(value, "__index__"):
         return _operator.index(value)
@@ -176,6 +187,7 @@ def _flatten(value, shape, depth, numbers):
 
 
 _MOST_DIMENSIONS = 32
+_ORDER = (_quern.bool, _quern.int64, _quern.float32, _quern.complex64)
 
 # dtype: its type code in the module array, and what makes one of a number. Other floats are rounded from f64, once, by astype.
 _ITEMS = {"bool": ("B", _builtins.bool), "int8": ("b", int), "int16": ("h", int), "int32": ("i", int), "int64": ("q", int),
@@ -197,12 +209,24 @@ def _from_numbers(value, dtype):
     _flatten(value, shape, 0, numbers)
     if not numbers:
         return empty(shape, dtype=dtype)
-    widest = _builtins.max(map(_dtype_of, numbers), key=(_quern.bool, _quern.int64, _quern.float32).index)
+    widest = _builtins.max(map(_dtype_of, numbers), key=_ORDER.index)
     dtype = widest if dtype is None else _quern.dtype(dtype)
+    if dtype.kind == "c":
+        return _from_complex(numbers, shape, dtype)
     code, make = _ITEMS.get(dtype.name, _ITEMS["float64"])
     memory = memoryview(_array.array(code, map(make, numbers))).cast("B")
     x = from_dlpack(memory.cast("?" if dtype == "bool" else code, shape))
     return x if x.dtype == dtype else _quern.astype(x, dtype=dtype)
+
+
+def _from_complex(numbers, shape, dtype):
+    """A new array of complex numbers: its parts are stored."""
+    x = empty(len(numbers), dtype=dtype)
+    wide = _array.array("d", [part for z in map(complex, numbers) for part in (z.real, z.imag)])
+    parts = from_dlpack(wide)
+    for k in (0, 1):
+        _quern.astype(parts[k::2], out=_quern._part(x, k), dtype="f32" if dtype.itemsize == 8 else "f64")
+    return reshape(x, tuple(shape))
 
 
 def _values_of(obj):
@@ -217,7 +241,7 @@ def _values_of(obj):
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     """The array that obj is (see from_dlpack; of pandas', xarray's and pyarrow's objects that of their values), or a new one of a number
     or of nested sequences of numbers."""
-    if type(obj) in (int, float, _builtins.bool) or isinstance(obj, (list, tuple)):
+    if type(obj) in (int, float, complex, _builtins.bool) or isinstance(obj, (list, tuple)):
         if copy is False:
             raise ValueError("asarray: numbers of Python's cannot be shared")
         x = _from_numbers(obj, dtype)
@@ -241,6 +265,34 @@ def astype(x, dtype, /, *, copy=True, device=None):
     if not copy and from_dlpack(x).dtype == dtype:
         return x
     return _quern.astype(x, dtype=dtype)
+
+
+def _parts_of(name, x):
+    x = from_dlpack(x)
+    if x.dtype.kind == "b":
+        raise TypeError("{}: bools are no numbers".format(name))
+    return x, x.dtype.kind == "c"
+
+
+def real(x, /):
+    """The real parts of complex numbers, a view; x itself if it is real."""
+    x, is_complex = _parts_of("real", x)
+    return _quern._part(x, 0) if is_complex else x
+
+
+def imag(x, /):
+    """The imaginary parts of complex numbers, a view; zeros of real ones."""
+    x, is_complex = _parts_of("imag", x)
+    return _quern._part(x, 1) if is_complex else zeros_like(x)
+
+
+def conj(x, /):
+    """The complex conjugates, a new array; x itself if it is real."""
+    x, is_complex = _parts_of("conj", x)
+    if is_complex:
+        x = from_dlpack(x, copy=True)
+        _quern.negative(_quern._part(x, 1), out=_quern._part(x, 1))
+    return x
 
 
 def _is_number(x):
@@ -269,13 +321,6 @@ def nonzero(x, /):
     return unstack(columns) if isinstance(columns, _quern.Array) else tuple(columns)
 
 
-def unstack(x, /, *, axis=0):
-    """The arrays along the first dimension, which share x's memory."""
-    if axis != 0:
-        raise NotImplementedError("unstack: axis {}, only 0 is possible".format(axis))
-    return _quern._unstack(from_dlpack(x))
-
-
 def vecdot(x1, x2, /, *, axis=-1):
     """The sum of x1 * x2 along an axis of the shape that they broadcast to, of the dtype that they promote to. Both have as many
     elements along it. (quern.vecdot adds integers as 64 bits.)"""
@@ -289,3 +334,62 @@ def vecdot(x1, x2, /, *, axis=-1):
         raise ValueError("vecdot: {} and {} elements along axis {}".format(*extents, axis))
     dtype = result_type(from_dlpack(x1).dtype, from_dlpack(x2).dtype)
     return _quern.vecdot(x1, x2, axis=axis, dtype=dtype if dtype.kind in "iu" else None)
+
+
+def matmul(x1, x2, /):
+    """The matrix product over the last two dimensions, or with a vector: sums of products, as vecdot has them."""
+    x1, x2 = from_dlpack(x1), from_dlpack(x2)
+    if x1.ndim == 0 or x2.ndim == 0:
+        raise ValueError("matmul: an operand has 0 dimensions")
+    row, columns = (x1[None, :] if x1.ndim == 1 else x1), (x2[:, None] if x2.ndim == 1 else x2)
+    if row.shape[-1] != columns.shape[-2]:
+        raise ValueError("matmul: {} and {} elements along the summed axis".format(row.shape[-1], columns.shape[-2]))
+    result = vecdot(expand_dims(row, axis=-2), expand_dims(matrix_transpose(columns), axis=-3))
+    if x2.ndim == 1:
+        result = squeeze(result, -1)
+    return squeeze(result, -2 if x2.ndim > 1 else -1) if x1.ndim == 1 else result
+
+
+def tensordot(x1, x2, /, *, axes=2):
+    """The sum of products over axes of both: as many, the last of x1 and the first of x2, or two sequences of them."""
+    x1, x2 = from_dlpack(x1), from_dlpack(x2)
+    if isinstance(axes, int):
+        axes = tuple(range(x1.ndim - axes, x1.ndim)), tuple(range(axes))
+    left, right = (tuple(axis % x.ndim for axis in each) for each, x in zip(axes, (x1, x2)))
+    if [x1.shape[axis] for axis in left] != [x2.shape[axis] for axis in right]:
+        raise ValueError("tensordot: the extents of {} and {} along {} and {} differ".format(x1.shape, x2.shape, left, right))
+    rows, columns = ([axis for axis in range(x.ndim) if axis not in named] for x, named in ((x1, left), (x2, right)))
+    count = _math.prod(x1.shape[axis] for axis in left)
+    shape = tuple(x1.shape[axis] for axis in rows), tuple(x2.shape[axis] for axis in columns)
+    x1 = reshape(permute_dims(x1, tuple(rows) + left), (_math.prod(shape[0]), 1, count))
+    x2 = reshape(permute_dims(x2, tuple(columns) + right), (1, _math.prod(shape[1]), count))
+    return reshape(vecdot(x1, x2), shape[0] + shape[1])
+
+
+def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
+    """A new array of two dimensions: ones on the k-th diagonal, else zeros."""
+    n_cols = n_rows if n_cols is None else n_cols
+    result = zeros((n_rows, n_cols), dtype=dtype, device=device)
+    count = _builtins.min(n_rows + _builtins.min(k, 0), n_cols - _builtins.max(k, 0))
+    if count > 0:
+        diagonal = _quern._strided(result, (count,), (n_cols + 1,), k if k > 0 else -k * n_cols)
+        diagonal[...] = 1
+    return result
+
+
+def _triangle(x, holds):
+    x = from_dlpack(x)
+    if x.ndim < 2:
+        raise ValueError("tril, triu: {} dimensions, expected 2 or more".format(x.ndim))
+    rows, columns = arange(x.shape[-2])[:, None], arange(x.shape[-1])
+    return _quern.where(holds(rows, columns), x, zeros((), dtype=x.dtype, device=x.device))
+
+
+def tril(x, /, *, k=0):
+    """x up to the k-th diagonal of its last two dimensions, zeros above it."""
+    return _triangle(x, lambda rows, columns: _quern.less_equal(columns, _quern.add(rows, k)))
+
+
+def triu(x, /, *, k=0):
+    """x from the k-th diagonal of its last two dimensions on, zeros below it."""
+    return _triangle(x, lambda rows, columns: _quern.greater_equal(columns, _quern.add(rows, k)))

@@ -117,6 +117,7 @@ const char *qn_cuda_steps_refuse(const qn_decision *decision, int32_t capability
   }
   for (int32_t k = 0; k < decision->n_operands; k++) {
     if (is_direct(decision, k)) continue;
+    if (program->signs >> k & 1 && compute_dtype_of(decision, k) != decision->dtypes[k]) return "the cast of an operand would take a NaN's sign";
     if (!movers_of(decision, k, capability, &n, &why)) return why;
     chunks->n_steps++;
   }

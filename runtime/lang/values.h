@@ -34,7 +34,8 @@ typedef struct qn_value {
   uint8_t kernel_dtype; /* OP: the kernel dtype for the promoted dtype of its inputs */
   uint8_t takes_none;   /* REDUCE: see qn_row_reduce */
   int32_t index;        /* of the INPUT or PARAM; OP, KERNEL: of the output */
-  uint64_t bits;        /* CONSTANT: its bits, in the low bytes; bool: 0 or 1. KERNEL: the number of its outputs */
+  uint64_t bits;        /* CONSTANT: its bits, in the low bytes; bool: 0 or 1. KERNEL: the number of its outputs. INPUT of a stage: 1 if it is
+                           the result of a reduction or a scan */
   const quern_op *op;   /* OP, KERNEL, SCAN */
   const qn_primitive *primitive;
   const qn_variant *kernel;

@@ -270,6 +270,7 @@ static quern_status finish(builder *b) {
   *program = (qn_program){.head = {.compute = qn_program_compute}, .n_steps = b->n_steps,
                           .n_temps = b->n_temps, .n_ones = b->n_ones, .steps = b->steps, .temp_before = before,
                           .constants = b->n.pool};
+  program->signs = b->n.signs;
   made->n_slots = b->n.n_slots;
   memcpy(made->slots, b->n.slots, sizeof made->slots);
   int32_t n_heavy = 0;

@@ -78,7 +78,22 @@ static int32_t step_node(builder *b, qn_node step, const int32_t *args) {
   return add_node(b, step);
 }
 
-static int32_t primitive_node(builder *b, const qn_primitive *primitive, const int32_t *args, int32_t n_params) {
+/* Whether the result of a primitive, or of a built op, depends on the sign of a NaN. */
+static int looks_at_sign(const char *name) { return strcmp(name, "signbit") == 0 || strncmp(name, "copysign", 8) == 0; }
+
+/* Its argument: an operand as it lies in memory, which is noted; of a copy's result the one NaN. */
+static int32_t sign_of(builder *b, int32_t at) {
+  const qn_node *node = &b->n.nodes[at];
+  const qn_primitive *canon = node->keeps_bits ? qn_primitive_find("canon", node->type, node->type) : NULL;
+  if (node->kind == QN_NODE_INPUT && !node->keeps_bits) b->n.signs |= 1u << node->index;
+  return canon ? step_node(b, (qn_node){.type = node->type, .variants = canon->variants, .n_variants = canon->n_variants, .n_args = 1}, &at) : at;
+}
+
+static int32_t primitive_node(builder *b, const qn_primitive *primitive, const int32_t *given, int32_t n_params) {
+  const int32_t last = primitive->n_args - 1;
+  int32_t args[QN_OP_LINE_MAX_ARGS + 1];
+  memcpy(args, given, (size_t)(primitive->n_args + n_params) * sizeof *args);
+  if (looks_at_sign(primitive->op)) args[last] = sign_of(b, args[last]);
   return step_node(b, (qn_node){.type = primitive->type, .variants = primitive->variants, .n_variants = primitive->n_variants,
                              .n_args = primitive->n_args, .n_params = n_params}, args);
 }
@@ -211,6 +226,9 @@ static quern_status add_spec_op(builder *b, const qn_value *value, const int32_t
   if (status) return status;
   for (int32_t k = 0; k < n_out && is_whole; k++) {
     const uint8_t dtype = rounded_dtype(value, k);
+    const qn_node *node = &b->n.nodes[made[k]];
+    const qn_primitive *canon = node->kind == QN_NODE_INPUT || node->keeps_bits ? qn_primitive_find("canon", node->type, node->type) : NULL;
+    if (canon && qn_dtype_infos[node->type].kind == QN_KIND_FLOAT) made[k] = primitive_node(b, canon, &made[k], 0); /* the op gives its operand */
     if (dtype == QN_DTYPE_NONE) continue;
     const qn_primitive *round = qn_primitive_round(dtype, qn_dtype_infos[dtype].compute);
     is_whole = round != NULL;
@@ -232,12 +250,14 @@ static void builtin_nodes(builder *b, const qn_value *value, const int32_t *args
   const qn_builtin *builtin = value->op->builtin;
   const int32_t n_out = builtin->info.n_out;
   int is_move = builtin->kind->keeps_bits;
+  const int is_signed = looks_at_sign(builtin->info.name);
   uint8_t K = is_move ? qn_dtype_infos[value->kernel_dtype].bits_dtype : value->kernel_dtype;
   const qn_variant *variants = builtin->variants + builtin->first[K];
   int32_t own[QN_MAX_OPERANDS + QN_MAX_PARAMS];
   for (int32_t k = 0; k < value->n_args + value->n_params; k++) {
     const int is_other = k < value->n_args && !is_move && b->n.nodes[args[k]].type != variants[0].dtypes[k];
     own[k] = is_other ? converted_node(b, args[k], variants[0].dtypes[k]) : args[k];
+    if (is_signed && !is_other && k < value->n_args) own[k] = sign_of(b, own[k]);
     if (b->n.failed) return;
   }
   made[0] = step_node(b, (qn_node){.type = is_move ? value->type : variants[0].dtypes[value->n_args], .variants = variants,
@@ -325,7 +345,8 @@ static quern_status flatten(builder *b, const qn_typed *typed, int32_t *node_of)
     for (int32_t k = 0; k < value->n_args + value->n_params; k++) args[k] = node_of[typed->args[value->first_arg + k]];
     switch (value->kind) {
       case QN_VALUE_INPUT:
-        node_of[i] = add_node(b, (qn_node){.kind = QN_NODE_INPUT, .type = value->type, .uniform = value->is_row, .index = value->index});
+        node_of[i] = add_node(b, (qn_node){.kind = QN_NODE_INPUT, .type = value->type, .uniform = value->is_row, .index = value->index,
+                                        .keeps_bits = value->bits != 0});
         break;
       case QN_VALUE_COUNT:
         node_of[i] = add_node(b, (qn_node){.kind = QN_NODE_SLOT, .type = value->type, .uniform = 1, .index = slot_words(b)});

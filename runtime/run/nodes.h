@@ -15,7 +15,7 @@ typedef enum qn_node_kind { QN_NODE_INPUT, QN_NODE_SLOT, QN_NODE_CONSTANT, QN_NO
 typedef struct qn_node {
   uint8_t kind, type; /* qn_dtype */
   uint8_t uniform;    /* one value for all elements */
-  uint8_t keeps_bits; /* a copy: its result may be a NaN that is not canonical */
+  uint8_t keeps_bits; /* a copy, or what a reduction or a scan gave: it may be a NaN that is not canonical */
   uint8_t heavy;
   int32_t index;                /* INPUT: its index; SLOT: its word of qn_params; CONSTANT: its word in the pool */
   const qn_variant *variants;   /* STEP: the kernels to choose from, the all-contiguous one first */
@@ -34,6 +34,7 @@ typedef struct qn_nodes {
   uint64_t *pool; /* of constants; the first word is 0 */
   int32_t n_pool, room_pool;
   int32_t out[QN_MAX_OPERANDS];  /* the node of each output */
+  uint32_t signs; /* bit k: a step looks at the sign of a NaN of input k */
   int32_t n_slots;
   qn_slot slots[QN_MAX_SLOTS]; /* by parameter, then dtype */
   int failed;                    /* out of memory; then the lists are as they were */

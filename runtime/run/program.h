@@ -34,6 +34,7 @@ typedef struct qn_step {
 
 typedef struct qn_program {
   qn_tile_program head; /* first: the engine's view of it */
+  uint32_t signs; /* bit k: a step looks at the sign of a NaN of input k */
   int32_t n_steps, n_temps, n_ones;
   const qn_step *steps;
   const int32_t *temp_before; /* [n_temps + 1]: bytes an element of the temporaries before each, and of all */

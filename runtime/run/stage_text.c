@@ -14,7 +14,9 @@ static const char *dtype_name(uint8_t dtype) { return qn_dtype_infos[dtype].name
 
 static void write_value(qn_strbuf *buf, const qn_typed *typed, const qn_value *value) {
   switch (value->kind) {
-    case QN_VALUE_INPUT: qn_strbuf_add(buf, "in %d %s", value->index, dtype_name(value->type)); break;
+    case QN_VALUE_INPUT:
+      qn_strbuf_add(buf, "in %d %s%s", value->index, dtype_name(value->type), value->bits ? " computed" : "");
+      break;
     case QN_VALUE_PARAM: qn_strbuf_add(buf, "param %d %s", value->index, dtype_name(value->type)); break;
     case QN_VALUE_COUNT: qn_strbuf_add(buf, "count"); break;
     case QN_VALUE_CONSTANT: qn_strbuf_add(buf, "const %s %016" PRIx64, dtype_name(value->type), value->bits); break;

@@ -2,7 +2,7 @@
  *
  * stage_text.h: the values of a stage of a row as a text, which the generator compiles as it compiles an expression's
  * (gen/graph/stage_text.lua). Items are separated by "; ", values are named by their number:
- *   rows: in INDEX DTYPE | param INDEX DTYPE | count | const DTYPE HEX | prim OP DTYPE VALUE... | op NAME K OUTPUT VALUE...
+ *   rows: in INDEX DTYPE [computed] | param INDEX DTYPE | count | const DTYPE HEX | prim OP DTYPE VALUE... | op NAME K OUTPUT VALUE...
  *         | kernel NAME OUTPUT VALUE... | out VALUE
  *         | reduce NAME DTYPE
  * A KERNEL is named as built ones are, or, of a spec, OP:DTYPE:STAGE, OP:DTYPE:combine. */

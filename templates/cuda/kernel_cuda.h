@@ -189,7 +189,8 @@ Q_FN u64 q_raw_f64(f64 x) { return (u64)__double_as_longlong(x); }
 Q_FN f64 q_from_f64(u64 x) { return __longlong_as_double((i64)x); }
 
 /* F: float type; U, I: its unsigned and its signed type; SIGN: its sign bit.
-   bits gives the canonical NaN for any NaN, raw the bits as they are; sign operations are integer operations. */
+   bits gives the canonical NaN for any NaN, raw the bits as they are; sign operations are integer operations. To signbit and copysign
+   a NaN is positive; raw_signbit and raw_copysign take its sign bit as it is. */
 #define Q_FLOAT_BITS(F, U, I, SIGN, MINUS_INFINITY)                                                           \
   Q_FN U q_bits_##F(F x) { return x == x ? q_raw_##F(x) : (U)Q_CANON_NAN_##F; }                               \
   Q_FN F q_canon_##F(F x) { return q_from_##F(q_bits_##F(x)); }                                               \
@@ -197,7 +198,9 @@ Q_FN f64 q_from_f64(u64 x) { return __longlong_as_double((i64)x); }
   Q_FN F q_abs_##F(F x) { return q_from_##F(q_raw_##F(x) & ~(SIGN)); }                                        \
   Q_FN F q_copysign_##F(F x, F y) { return q_from_##F((q_raw_##F(x) & ~(SIGN)) | (q_bits_##F(y) & (SIGN))); } \
   /* Of all bits with the sign set, as signed integers, only those of NaNs are above -infinity's. */          \
-  Q_FN bool q_signbit_##F(F x) { return (I)q_raw_##F(x) <= (I)(MINUS_INFINITY); }
+  Q_FN bool q_signbit_##F(F x) { return (I)q_raw_##F(x) <= (I)(MINUS_INFINITY); }                             \
+  Q_FN bool q_raw_signbit_##F(F x) { return (I)q_raw_##F(x) < 0; }                                            \
+  Q_FN F q_raw_copysign_##F(F x, F y) { return q_from_##F((q_raw_##F(x) & ~(SIGN)) | (q_raw_##F(y) & (SIGN))); }
 Q_FLOAT_BITS(f32, u32, i32, 0x80000000u, 0xff800000u)
 Q_FLOAT_BITS(f64, u64, i64, 0x8000000000000000ull, 0xfff0000000000000ull)
 #undef Q_FLOAT_BITS
@@ -389,6 +392,8 @@ Q_FN bf16_s q_cast_f32_bf16(f32 x) {
 }
 #endif
 Q_FN f32 q_cast_f16_f32(f16_s x) { return q_canon_f32(qc_f32_of_f16_s(x)); }
+/* A NaN keeps its sign. */
+Q_FN f32 q_f16_f32(f16_s x) { return q_from_f32((q_raw_f32(qc_f32_of_f16_s(x)) & 0x7fffffffu) | (u32)(x & 0x8000) << 16); }
 Q_FN f32 q_cast_bf16_f32(bf16_s x) { return q_canon_f32(q_from_f32((u32)x << 16)); }
 
 /* From types wider than f32 to a half: through an f32 rounded to odd, that is towards zero, with the lowest bit set if the result is

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # t297-preview.sh: dtypes in preview, f8_e4m3fn and complex128, are a row each. With --preview a tree and a library have them, typed,
-# packed, copied and cast (t297-preview.c); without it nothing of them is there.
+# packed, copied and cast (t297-preview.c), the library every third day; without it nothing of them is there.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -15,8 +15,7 @@ build_lua() { lua5.4 "$source/build.lua" "$@"; }
 ops=add,astype,copy,where,less,full,compress,nonzero
 dtypes=bool,u8,i32,i64,f16,bf16,f32,f64,f8_e4m3fn,complex128
 warnings='-std=gnu11 -Wall -Wextra -Werror'
-compiler=gcc
-command -v gcc >/dev/null || compiler=cc
+compiler=$quick_cc
 
 # What a program prints, under this one's names.
 passes() { # passes NAME COMMAND...
@@ -28,7 +27,7 @@ passes() { # passes NAME COMMAND...
 
 try 'a tree' build_lua generate --single --preview --prefix tiny --ops $ops --dtypes $dtypes --out tree
 # shellcheck disable=SC2086
-try '  is compiled, and checked by the sanitizers' $compiler $warnings -O0 -g -fsanitize=address,undefined \
+try '  is compiled, and checked by the sanitizers' $compiler $warnings -O0 -g1 -fsanitize=address,undefined \
   -fno-sanitize-recover=all -DOF_TREE -Itree -o of_tree "$here/t297-preview.c" tree/tiny.c -lpthread -lm
 passes '  does all of that' ./of_tree casts.bin
 
@@ -43,35 +42,38 @@ compile_library() {
       -I"$1/runtime" -Ilibrary -Ilibrary/runtime \
       -I"$1/include" -c -o "objects/$name.o" "$2"' "$compiler $warnings" "$source" <files
 }
-try 'a library' build_lua generate --library --preview --ops $ops --out library
-try '  is compiled' compile_library
-# shellcheck disable=SC2086
-try '  and linked' $compiler $warnings -O1 -I"$source/include" -o of_library "$here/t297-preview.c" objects/*.o -lpthread -lm -ldl
-passes '  does all of that, and expressions' env QUERN_JIT=off ./of_library
+with_library() {
+  try 'a library' build_lua generate --library --preview --ops $ops --out library
+  try '  is compiled' compile_library
+  # shellcheck disable=SC2086
+  try '  and linked' $compiler $warnings -O0 -I"$source/include" -o of_library "$here/t297-preview.c" objects/*.o -lpthread -lm -ldl
+  passes '  does all of that, and expressions' env QUERN_JIT=off ./of_library
 
-# The generator of the build does not have these dtypes: what it is asked for with them is interpreted.
-modules=${QUERN_BUILD_DIR:-$source/build}/quern
-case $(nm -D "$modules/quern-clang.so" 2>&1) in
-  *'No such file'* | *'no symbols'* | *__asan_* | *__tsan_*) skip '  likewise where expressions are compiled' 'this build has no plain module for Clang' ;;
-  *)
-    passes '  likewise where expressions are compiled' \
-      env QUERN_JIT=sync QUERN_MODULE_DIR="$modules" QUERN_CACHE_DIR="$work/cache" T297_COMPILES=1 ./of_library
-    grep -q 'compiled where the generator knows' said; ok $? '  all but those with such dtypes'
-    ;;
-esac
+  # The generator of the build does not have these dtypes: what it is asked for with them is interpreted.
+  modules=${QUERN_BUILD_DIR:-$source/build}/quern
+  case $(nm -D "$modules/quern-clang.so" 2>&1) in
+    *'No such file'* | *'no symbols'* | *__asan_* | *__tsan_*) skip '  likewise where expressions are compiled' 'this build has no plain module for Clang' ;;
+    *)
+      passes '  likewise where expressions are compiled' \
+        env QUERN_JIT=sync QUERN_MODULE_DIR="$modules" QUERN_CACHE_DIR="$work/cache" T297_COMPILES=1 ./of_library
+      grep -q 'compiled where the generator knows' said; ok $? '  all but those with such dtypes'
+      ;;
+  esac
 
-# The Python package, which finds libquern.so.0 two folders up, with this library.
-package=${QUERN_BUILD_DIR:-$source/build}/python/quern
-case $(nm -D "$package/_quern.abi3.so" 2>&1) in
-  *'no symbols'* | *'No such file'* | *__asan_* | *__tsan_*) skip 'the Python package with it' 'this build has no plain one' ;;
-  *)
-    mkdir -p of_python/python && cp -R "$package" of_python/python/ && ln -s libquern.so.0 of_python/libquern.so &&
-      $compiler -shared -Wl,-soname,libquern.so.0 -o of_python/libquern.so.0 objects/*.o -lpthread -lm -ldl
-    passes 'the Python package with it' sh "$source/tests/support/python.sh" of_python \
-      "$source/tests/python/t869-python-preview.py"
-    grep -q 'f64 to complex128' said; ok $? '  has these dtypes'
-    ;;
-esac
+  # The Python package, which finds libquern.so.0 two folders up, with this library.
+  package=${QUERN_BUILD_DIR:-$source/build}/python/quern
+  case $(nm -D "$package/_quern.abi3.so" 2>&1) in
+    *'no symbols'* | *'No such file'* | *__asan_* | *__tsan_*) skip 'the Python package with it' 'this build has no plain one' ;;
+    *)
+      mkdir -p of_python/python && cp -R "$package" of_python/python/ && ln -s libquern.so.0 of_python/libquern.so &&
+        $compiler -shared -Wl,-soname,libquern.so.0 -o of_python/libquern.so.0 objects/*.o -lpthread -lm -ldl
+      passes 'the Python package with it' sh "$source/tests/support/python.sh" of_python \
+        "$source/tests/python/t869-python-preview.py"
+      grep -q 'f64 to complex128' said; ok $? '  has these dtypes'
+      ;;
+  esac
+}
+if in_part 0 3; then with_library; else skip 'a library' 'every third day'; fi
 
 # CUDA's text of the casts, compiled for the CPU, gives what the tree's kernels gave.
 try 'for CUDA' build_lua generate --preview --target cuda --prefix tiny --ops astype \
@@ -113,7 +115,7 @@ int main(int, char **argv) {
 }
 C
 if command -v g++ >/dev/null; then
-  try '  they are compiled' g++ -std=c++17 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas -DQC_HOST \
+  try '  they are compiled' "$quick_cxx" -std=c++17 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas -DQC_HOST \
     -I"$source/tests/support/cuda" -o casts casts.cc
   try '  and cast as the CPU does' ./casts casts.bin
 else

@@ -25,11 +25,11 @@ for file in tap.c cuda/fake_runtime.c; do
   try "tests/support/$file" cc -std=gnu11 -O1 $strict -I"$source/tests/support/cuda" -c -o "$work/$(basename $file).o" "$source/tests/support/$file"
 done
 
-core() { files "$1" core | compile "$1" .o cc -std=c11 -O0 $strict $2; }
-kernels() { files "$1" kernel | compile "$1" .o cc -std=gnu11 -O0 $strict; }
-cuda_core() { files "$1" cuda_core | compile "$1" .o cc -std=c11 -O1 $strict -I"$source/tests/support/cuda"; }
+core() { files "$1" core | compile "$1" .o "$quick_cc" -std=c11 -O0 $strict $2; }
+kernels() { files "$1" kernel | compile "$1" .o "$quick_cc" -std=gnu11 -O0 $strict; }
+cuda_core() { files "$1" cuda_core | compile "$1" .o "$quick_cc" -std=c11 -O0 $strict -I"$source/tests/support/cuda"; }
 cuda() { # not optimised: that takes long
-  files "$1" cuda | compile "$1" .o c++ -x c++ -std=c++17 -DQC_HOST -I"$source/tests/support/cuda" -O0 -ffp-contract=off \
+  files "$1" cuda | compile "$1" .o "$quick_cxx" -x c++ -std=c++17 -DQC_HOST -I"$source/tests/support/cuda" -O0 -ffp-contract=off \
     $strict -Wno-unknown-pragmas -Wno-tautological-compare -Wno-type-limits
 }
 check() { # check TREE FLAGS OBJECTS-OF...
@@ -38,15 +38,17 @@ check() { # check TREE FLAGS OBJECTS-OF...
   try '  CUDA kernels for the CPU' cuda "$tree"
   try '  what launches them' cuda_core "$tree"
   objects=$(for kind in "$@"; do files "$tree" $kind | sed 's|$|.o|'; done)
-  try '  linked' cc -std=gnu11 -O1 $strict $flags -I"$work/$tree" -I"$source/tests/support/cuda" -o "$work/$tree/try" \
+  try '  linked' cc -std=gnu11 -O1 $strict $flags -rdynamic -I"$work/$tree" -I"$source/tests/support/cuda" -o "$work/$tree/try" \
     "$source/tests/support/cuda/tree_driver.c" "$work/tap.c.o" "$work/fake_runtime.c.o" $objects -lpthread -lstdc++ -lm
   try '  all checks pass' runs "$work/$tree/try"
 }
 
-try 'a tree with C and CUDA kernels' generate --target c,cuda --out "$work/both"
+abi() { files "$1" abi | compile "$1" .o cc -std=c11 -O0 $strict; }
+try 'a tree with C and CUDA kernels, and functions for tvm-ffi' generate --target c,cuda --abi tvm-ffi --out "$work/both"
 try '  the core' core both -DMINE_QN_ONE_LEVEL
 try '  C kernels' kernels both
-check both '' core kernel cuda cuda_core
+try '  the functions' abi both
+check both -DWITH_TVM_FFI core kernel cuda cuda_core abi
 try 'a tree with CUDA kernels alone' generate --target cuda --out "$work/alone"
 [ -z "$(files alone kernel)" ] && ! ls "$work"/alone/kernels/*.c "$work"/alone/kernels/*.h >"$said" 2>&1
 ok $? '  has no C kernels'

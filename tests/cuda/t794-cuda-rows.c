@@ -4,7 +4,7 @@
  * t794-cuda-rows: the CUDA text of every op that reduces, compiled for the CPU and run thread by thread, gives the bits of the law of
  * order: every dtype and index width, any shape, axes, strides and order of threads, in blocks of 32 to 512 threads, rows shared out in
  * every way, kept in shared memory, cut into pieces for several launches, or a row a thread; nothing else is written. rows.c packs the arguments, and a kernel built ahead is
- * picked by it. Each day has other cases, and a third of the ops; QUERN_TEST_SEED repeats a run. */
+ * picked by it. Each day has other cases, and a fifth of the ops; QUERN_TEST_SEED repeats a run. */
 #include "runtime/core/simt/row_pieces.h"
 #include "runtime/core/simt/rows.h"
 #include "runtime/core/simt/short_rows.h"
@@ -55,7 +55,7 @@ static void open_op(law_op op) {
   char path[300];
   const char *source = getenv("QUERN_SOURCE_DIR"), *name = law_name(op);
   const int status =
-      shell("cd '%s' && c++ -x c++ -std=c++17 -DQC_HOST -I'%s/tests/support/cuda' -ffp-contract=off -Wall -Wextra -Werror "
+      shell("cd '%s' && $(command -v clang++-19 || echo c++) -x c++ -std=c++17 -DQC_HOST -I'%s/tests/support/cuda' -ffp-contract=off -Wall -Wextra -Werror "
             "-Wno-unknown-pragmas -Wno-tautological-compare -Wno-type-limits -O0 -shared -fPIC cuda/op_%s.cu -o %s.so",
             folder, source, name, name);
   ok(status == 0, "%s: its text compiles for the CPU without a warning", name);
@@ -292,9 +292,9 @@ int main(void) {
   setenv("QUERN_CACHE_DIR", "none", 1);
   make_contexts();
   generate();
-  const int day = test_part(3); /* of the ops */
+  const int day = test_part(5); /* of the ops */
   for (int op = 0; op < LAW_N_OPS; op++) {
-    if (day >= 0 && op % 3 != day) continue;
+    if (day >= 0 && op % 5 != day) continue;
     if (!is_there((law_op)op)) continue;
     const quern_op_info *info = quern_op_describe(law_ops[op][0]);
     int n_own = -(law_is_full((law_op)op) ? 1 : 2) - (param_index(info, "select_last_index") >= 0);

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t580-freeze.sh: kernels of expressions built ahead, from C sources (generate --scan) and from what a program was seen to want
 # (QUERN_RECORD, quern_record, freeze): found by the same calls, in every mode, without a module or a compiler, with the bits
@@ -96,6 +97,7 @@ wrong() { # wrong NAME TEXT WORDS
 }
 wrong 'an expression cut short' 'const char *k = QUERN_KERNEL(broken, y = x + );' '^wrong\.c:2:[0-9]+: '
 wrong 'an expression that reduces' 'const char *k = QUERN_KERNEL(broken, y = x - max(x, axis=-1));' '^wrong\.c:2:37: broken: it reduces: record what the program compiles .QUERN_RECORD=FILE., and build that: build\.lua freeze'
+wrong 'an expression that scans' 'const char *k = QUERN_KERNEL(broken, y = x - cumulative_sum(x, axis=-1));' '^wrong\.c:2:46: broken: it scans: record what the program compiles .QUERN_RECORD=FILE., and build that: build\.lua freeze'
 wrong 'an axis that is none' 'const char *k = QUERN_KERNEL(broken, y = sum(x, axis=y));' "^wrong\.c:2:54: .*expected an axis, a whole number, found 'y'"
 wrong 'an unknown function' 'const char *k = QUERN_KERNEL(broken, y = geluu(x));' "^wrong\.c:2:42: .*'geluu', did you mean 'gelu'"
 wrong 'an expression that takes no such dtype' 'const char *k = QUERN_KERNEL(broken, y = x ^ w);' '^wrong\.c:2:'
@@ -185,7 +187,7 @@ cat >library.c <<'C'
 const char *library_kernel(void) { return QUERN_KERNEL(add, y = a + b); }
 C
 build_lua generate --scan library.c --dtypes f32 --prefix frozen --out library >said 2>&1 &&
-  sh "$source/tests/support/build-tree.sh" gcc library library.o -O0 -I"$source/include" >>said 2>&1
+  sh "$source/tests/support/build-tree.sh" "$quick_cc" library library.o -O0 -I"$source/include" >>said 2>&1
 ok $? "a library's kernel has an op's name"
 if [ -e "$build/libquern.a" ]; then
   gcc -std=c11 -D_GNU_SOURCE -O1 -I"$source/include" -o static "$client" library.o/*.o "$build/libquern.a" -lpthread -ldl -lm >said 2>&1
@@ -195,7 +197,7 @@ else
 fi
 cp library.c another.c
 build_lua generate --scan another.c --dtypes f32 --prefix ahead --out another >said 2>&1 &&
-  sh "$source/tests/support/build-tree.sh" gcc another another.o -O0 -I"$source/include" >>said 2>&1 &&
+  sh "$source/tests/support/build-tree.sh" "$quick_cc" another another.o -O0 -I"$source/include" >>said 2>&1 &&
   link two-of-them library.o/*.o another.o/*.o >>said 2>&1
 ok $? 'two folders with one kernel in one program'
 
@@ -249,7 +251,7 @@ try 'the library installs' env DESTDIR= cmake --install "$build" --prefix "$work
 head -1 app.record >light.record
 sed -n '/^kernel/,$p' app.record | awk 'BEGIN { RS = "end\n"; ORS = "end\n" } !/gelu|exp/ && /f32,f32|f16/ && /1d/' >>light.record
 try 'some of the record' build_lua freeze --record light.record --out project/frozen
-try '  configures as a part of a project' cmake -S project -B project/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/stage" \
+try '  configures as a part of a project' env CC="$quick_cc" cmake -S project -B project/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/stage" \
   -DCMAKE_C_FLAGS="$strict"
 try '  builds' cmake --build project/build
 alone project/build/app --only four --jit sync >cmake.said 2>&1
@@ -303,14 +305,14 @@ grep -q '^register: -17 .*numerics version 999.*freeze' said; ok $? '  is refuse
 grep -v '^register' other.said >other.calls
 all_are interpreter other.calls; ok $? '  and serves nothing'
 
-# ---- a record of expressions that reduce: the stages of their rows
+# ---- a record of expressions that reduce or scan: the stages of their rows
 ./plain --rows >rows.said 2>&1
-ok $? 'expressions that reduce: interpreted'
+ok $? 'expressions that reduce or scan: interpreted'
 QUERN_RECORD=rows.record ./plain --rows >said 2>&1 && same_bits rows.said said
 ok $? '  recorded'
 [ "$(grep -c '^rows: ' rows.record)" -ge 5 ]; ok $? '  the stages of their rows'
 try '  frozen' build_lua freeze --record rows.record --out rows
-try '  compiled without a warning' sh "$source/tests/support/build-tree.sh" gcc rows rows.o -std=c11 -O1 $strict -I"$source/include"
+try '  compiled without a warning' sh "$source/tests/support/build-tree.sh" "$quick_cc" rows rows.o -std=c11 -O0 $strict -I"$source/include"
 link rows.frozen rows.o/*.o >said 2>&1 && ./rows.frozen --rows >frozen.said 2>&1
 ok $? '  run'
 rows_are_frozen() { awk '!/^maps:/ && $4 != "frozen" { print; bad++ } END { exit bad || NR < 20 }' "$1" >said 2>&1; }
@@ -444,6 +446,7 @@ unary "acme.swish" {
   examples = { { x = 0.0, y = 0.0 } },
 }
 reduction "acme.norm" { doc = "The root of the sum of squares.", dtypes = floating, lift = "x * x", combine = "a + b", finish = "sqrt(a)" }
+scan "acme.grow" { doc = "Growth.", dtypes = floating, combine = "a + b + a * b", initial = 0 }
 LUA
 sed 's/x \* sigmoid/2 * x * sigmoid/' acme.lua >changed.lua
 if ./plain --spec acme.lua >spec.said 2>&1; then
@@ -454,24 +457,24 @@ if ./plain --spec acme.lua >spec.said 2>&1; then
   refused_cleanly '  nor with what is not its spec' 'spec' build_lua freeze --record spec.record --spec changed.lua --out spec
   rm -rf spec
   try '  is frozen with it' build_lua freeze --record spec.record --spec acme.lua --out spec
-  try '  compiles' sh "$source/tests/support/build-tree.sh" gcc spec spec.gcc -std=c11 -O0 $strict -I"$source/include"
+  try '  compiles' sh "$source/tests/support/build-tree.sh" "$quick_cc" spec spec.gcc -std=c11 -O0 $strict -I"$source/include"
   try '  links' link spec-app spec.gcc/*.o
   ./spec-app --spec acme.lua >frozen.said 2>&1
   all_are frozen frozen.said; ok $? '  all of it frozen'
   same_bits spec.said frozen.said; ok $? '  with the same bits'
   ./plain --rows --spec acme.lua >rows.said 2>&1
-  ok $? 'an op and a reduction of a spec in an expression that reduces'
+  ok $? 'an op, a reduction and a scan of a spec in an expression'
   QUERN_RECORD=rows-spec.record ./plain --rows --spec acme.lua >said 2>&1 && same_bits rows.said said
   ok $? '  recorded'
   refused_cleanly '  not frozen without its spec' 'made with other specs' build_lua freeze --record rows-spec.record --out rows-spec
   try '  frozen with it' build_lua freeze --record rows-spec.record --spec acme.lua --out rows-spec
-  sh "$source/tests/support/build-tree.sh" gcc rows-spec rows-spec.gcc -O0 -I"$source/include" >said 2>&1 && link rows-app rows-spec.gcc/*.o >said 2>&1
+  sh "$source/tests/support/build-tree.sh" "$quick_cc" rows-spec rows-spec.gcc -O0 -I"$source/include" >said 2>&1 && link rows-app rows-spec.gcc/*.o >said 2>&1
   ok $? '  compiled'
   ./rows-app --rows --spec acme.lua >frozen.said 2>&1
   rows_are_frozen frozen.said && same_bits rows.said frozen.said; ok $? '  all of it frozen, with the same bits'
   echo 'const char *k = QUERN_KERNEL(spec, y = acme.swish(x, 0.5) + b);' >uses.c
   build_lua generate --scan uses.c --spec acme.lua --dtypes f32,f16,i64 --prefix ahead --out uses >said 2>&1 &&
-    sh "$source/tests/support/build-tree.sh" gcc uses uses.gcc -O0 -I"$source/include" >said 2>&1 && link scan-app uses.gcc/*.o >said 2>&1
+    sh "$source/tests/support/build-tree.sh" "$quick_cc" uses uses.gcc -O0 -I"$source/include" >said 2>&1 && link scan-app uses.gcc/*.o >said 2>&1
   ok $? '  scanned in a source, with its spec'
   ./scan-app --spec acme.lua >frozen.said 2>&1
   all_are frozen frozen.said; ok $? '  all of it frozen, too'

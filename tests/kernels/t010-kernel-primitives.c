@@ -102,6 +102,8 @@ static uint64_t float_op(const char *op, const dtype *t, uint64_t a, uint64_t b,
   const uint64_t canon_a = is_a_nan(t, a) ? nan_of(t) : a, x[3] = {a, b, c};
   if (!strcmp(op, "raw") || !strcmp(op, "from")) return a;
   if (!strcmp(op, "bits") || !strcmp(op, "canon")) return canon_a;
+  if (!strcmp(op, "raw_signbit")) return a >> (t->bits - 1) ? mask_of(t->bits) : 0;
+  if (!strcmp(op, "raw_copysign")) return (a & mask_of(t->bits) >> 1) | (b & ~(mask_of(t->bits) >> 1) & mask_of(t->bits));
   if (!strcmp(op, "signbit")) return canon_a >> (t->bits - 1) ? mask_of(t->bits) : 0;
   *any_nan = 1;
   return primitive_of_floats(primitive_named(op), t->bits, x);

@@ -3,7 +3,7 @@
 -- tags: long
 -- t030-vector: every kernel without a strided operand is vectorised by GCC and by Clang for v3 and v4 (the compilers'
 -- own remarks) but for those listed below, calls nothing but a reduction's own walk of its tree (their objects), and float kernels
--- hold packed instructions. Each compiler has a fifteenth of the files for each level, another each day; of a build with
+-- hold packed instructions. Each compiler has a 30th of the files for each level, another each day; of a build with
 -- QUERN_KEEP_REMARKS, GCC's remarks and objects of all.
 
 package.path = (os.getenv "QUERN_SOURCE_DIR" or ".") .. "/tests/support/?.lua;" .. package.path
@@ -86,7 +86,7 @@ local COMPILERS = {
     remark = "-fno-ipa-icf -fopt-info-vec-optimized " .. flags.gcc },
   { name = "clang-19", remark = "-Rpass=loop-vectorize", pattern = "%.c:(%d+):%d+: remark: vectorized loop" },
 }
-local part = tap.test_part(15)
+local part = tap.test_part(30)
 
 -- An object of a file for a level, and the compiler's remarks.
 local function compiled(compiler, level, file)
@@ -129,7 +129,7 @@ for number, compiler in ipairs(COMPILERS) do
     else
       local scalar, calls, unpacked, n_loops, n_float, some = {}, {}, {}, 0, 0, {}
       for k, file in ipairs(files) do
-        if keeps and compiler.is_builds or not part or (k + 3 * number + 5 * l) % 15 == part then some[#some + 1] = file end
+        if keeps and compiler.is_builds or not part or (k + 3 * number + 5 * l) % 30 == part then some[#some + 1] = file end
       end
       for _, file in ipairs(some) do
         local path, remarks, ok = compiled(compiler, level, file)

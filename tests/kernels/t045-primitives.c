@@ -131,7 +131,8 @@ static uint64_t reference(const rule *r, int result, int arg, const uint64_t *x)
   uint64_t bits;
   if (!strcmp(op, "raw")) return x[0];
   if (!strcmp(op, "bits")) return one_nan(a->bits, x[0]);
-  if (!strcmp(op, "signbit")) return one_nan(a->bits, x[0]) >> (a->bits - 1);
+  if (!strcmp(op, "signbit")) return x[0] >> (a->bits - 1); /* of operands, of a NaN's too */
+  if (!strcmp(op, "copysign")) return one_nan(a->bits, (x[0] & mask_of(a->bits) >> 1) | (x[1] & ~(mask_of(a->bits) >> 1) & mask_of(a->bits)));
   if (!strcmp(op, "cast")) return cast(a, t, x[0]);
   if (starts(op, "round_")) return rounded(op, a, x[0]);
   if (r->result == 'b') return (uint64_t)compare(op, a, x[0], x[1]);

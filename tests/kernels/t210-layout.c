@@ -207,11 +207,11 @@ static void test_offsets(void) {
 
 /* Whether case i is in this run's part. */
 static int is_today(int i) {
-  const int part = test_part(4);
-  return part < 0 || i % 4 == part;
+  const int part = test_part(8);
+  return part < 0 || i % 8 == part;
 }
 
-/* A read or write one byte beyond any operand is a signal. Every op, so that no body escapes; of sizes a fourth. */
+/* A read or write one byte beyond any operand is a signal. Every op, so that no body escapes; of sizes an eighth. */
 static void test_guards(void) {
   static const int64_t sizes[] = {0, 1, 3, 7, 16, 31, 64, 100, 255, 256, 257, 700, 1029};
   rng r;

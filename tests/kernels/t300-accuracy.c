@@ -22,9 +22,9 @@ static accuracy_programs measured, now; /* what ACCURACY.md's rows are of, and w
 
 /* Whether the row is measured in this run; only_changed: for its text alone. */
 static int is_due(ref_op op, ref_dtype d, int only_changed) {
-  const int part = only_changed ? 8 : test_part(8);
+  const int part = only_changed ? 16 : test_part(16);
   const char *name = ref_op_describe(op)->name, *dtype = ref_dtype_name(d), *digest = accuracy_program(&now, name, dtype);
-  return part < 0 || !*digest || strcmp(digest, accuracy_program(&measured, name, dtype)) != 0 || ((int)op * 4 + (int)d) % 8 == part;
+  return part < 0 || !*digest || strcmp(digest, accuracy_program(&measured, name, dtype)) != 0 || ((int)op * 4 + (int)d) % 16 == part;
 }
 
 static void measure(ref_op op, ref_dtype d, const accuracy_effort *effort) {

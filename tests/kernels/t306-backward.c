@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
+ * tags: long
  *
  * t306-backward: derivatives. Each backward op that rounds against MPFR, within the bound that its spec declares, as ACCURACY.md
- * has it, at fewer points where its text is that of which its row was measured, but a sixth of the rows, another each day; every
+ * has it, at fewer points where its text is that of which its row was measured, but a twelfth of the rows, another each day; every
  * backward op of elements there is against differences of its op in f64 (t024 has those of ops that reduce); what they give at kinks and where the naive forms fail; and
  * grad(expression, x) against differences, the same bits interpreted and compiled. */
 #include <math.h>
@@ -26,11 +27,11 @@ static accuracy_programs measured, now; /* what ACCURACY.md's rows are of, and w
 /* Whether the row is measured at many points. */
 static int is_due(int k, ref_dtype d) {
   char name[64];
-  const int part = test_part(6);
+  const int part = test_part(12);
   snprintf(name, sizeof name, "%s_backward", backward_op(k));
   const char *digest = accuracy_program(&now, name, ref_dtype_name(d));
   return part < 0 || !*digest || strcmp(digest, accuracy_program(&measured, name, ref_dtype_name(d))) != 0 ||
-         (k * 4 + (int)d) % 6 == part;
+         (k * 4 + (int)d) % 12 == part;
 }
 
 static void test_formula(int k, ref_dtype d) {

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t400-framework.sh: a generated tree in someone else's project: examples/framework by CMake, by sources.txt, as a single
 # file; GCC and Clang without a warning; the header in C99 and C++17; the same bits however it is compiled; two trees and
@@ -21,12 +22,14 @@ for compiler in gcc clang-19; do
 done
 
 # ---- by CMake, as the example does; kept in the build folder, so that a second run compiles nothing
-launcher= # optimised in full only; examples/demo is so in every build
+launcher= # optimised, and by the machine's compiler, in full only; examples/demo is so in every build
 [ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ] || launcher="sh;$source/tests/support/unoptimised.sh"
+[ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ] || export CC="$quick_cc" CXX="$quick_cxx"
 try 'the example configures and generates' cmake -S "$framework" -B "$build/framework" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   -DQUERN_BUILD_LUA="$source/build.lua" \
   -DCMAKE_C_COMPILER_LAUNCHER="$launcher" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher"
 try '  builds' cmake --build "$build/framework"
+unset CC CXX
 try '  and all of its checks pass' runs "$build/framework/pebble-try"
 nm -D --defined-only "$build/framework/pebble-try" 2>/dev/null | awk '{ print $3 }' >"$said"
 ! grep -qE '^(quern|qn|qk)_' "$said"; ok $? '  without a name of the library in it'
@@ -34,10 +37,15 @@ nm -D --defined-only "$build/framework/pebble-try" 2>/dev/null | awk '{ print $3
 # ---- by sources.txt alone
 cp -R "$build/framework/kernels" "$work/tree"
 turn=0
-for compiler in $compilers; do # one of them optimises, the other one the next day
-  turn=$((turn + 1)) optimised=-O0
-  in_part $turn 2 && optimised=-O1
-  try "$compiler: sources.txt, C11, no warning" sh "$source/tests/support/build-tree.sh" "$compiler" "$work/tree" "$work/$compiler" -std=c11 $optimised $strict
+for compiler in $compilers; do # one a day, which optimises one level
+  one=
+  for level in v2 v3 v4; do
+    turn=$((turn + 1))
+    ! in_part $turn 6 || one="$one $level"
+  done
+  [ -n "$one" ] || continue
+  by_level=$compiler
+  try "$compiler: sources.txt, C11, no warning" env QUERN_TREE_O1="core$one" sh "$source/tests/support/build-tree.sh" "$compiler" "$work/tree" "$work/$compiler" -std=c11 -O0 $strict
   try '  links with the example' $compiler -std=c11 $strict -I"$work/tree" -o "$work/$compiler/try" "$framework/framework.c" "$framework/array.c" \
     "$framework/pool.c" "$work/$compiler"/*.o -lpthread -lm
   try '  whose checks pass' runs "$work/$compiler/try"
@@ -115,15 +123,15 @@ bits() { # bits NAME COMMAND...: compiles and runs
 turn=0
 for compiler in $compilers; do
   turn=$((turn + 1))
-  bits "$compiler by level" $compiler -I"$work/tree" "$work/bits.c" "$work/$compiler"/*.o -lpthread
+  [ ! -d "$work/$compiler" ] || bits "$compiler by level" $compiler -I"$work/tree" "$work/bits.c" "$work/$compiler"/*.o -lpthread
   ! in_part $turn 2 ||
     bits "$compiler -O3 -march=native -std=gnu11" $compiler -O3 -march=native -std=gnu11 -I"$work/single" "$work/bits.c" "$work/single/pebble.c" -lpthread
   bits "$compiler -O0" $compiler -O0 -std=gnu11 -I"$work/single" "$work/bits.c" "$work/single/$compiler.o" -lpthread
 done
 for isa in v2 v3; do # the last one compiled by level, held down
-  "$work/gcc/try" >/dev/null 2>&1 # warm
-  gcc -I"$work/tree" "$work/bits.c" "$work/gcc"/*.o -lpthread -o "$work/bits" && PEBBLE_ISA=$isa "$work/bits" >"$work/hash" &&
-    echo "$(cat "$work/hash") gcc held to $isa" >>"$work/hashes"
+  "$work/$by_level/try" >/dev/null 2>&1 # warm
+  $by_level -I"$work/tree" "$work/bits.c" "$work/$by_level"/*.o -lpthread -o "$work/bits" && PEBBLE_ISA=$isa "$work/bits" >"$work/hash" &&
+    echo "$(cat "$work/hash") $by_level held to $isa" >>"$work/hashes"
   ok $? "bits: held to $isa"
 done
 cp "$work/hashes" "$said"
@@ -161,7 +169,7 @@ int main(void) {
 }
 C
 if [ -e "$build/libquern.so" ]; then
-  try 'they compile together with the library' gcc -std=gnu11 -O0 $strict -I"$source/include" -I"$build/generated" -I"$work/one" -I"$work/two" -o "$work/both" \
+  try 'they compile together with the library' $quick_cc -std=gnu11 -O0 $strict -I"$source/include" -I"$build/generated" -I"$work/one" -I"$work/two" -o "$work/both" \
     "$work/both.c" "$work/one/one.c" "$work/two/two.c" -L"$build" -lquern -Wl,-rpath,"$build" -lpthread
   try '  live together, give the same bits, and keep their errors apart' "$work/both"
 else

@@ -17,6 +17,8 @@ skip_sanitised "$build/libquern.so"
 cmake --install "$build" --prefix "$work/installed" >said 2>&1 || bail 'it is not installed'
 
 # ---- The installed package
+CC=$quick_cc
+export CC
 mkdir project
 cat >project/ops.lua <<'END'
 op "acme.blend" { doc = "The mean of x and y.", inputs = "x, y", dtypes = floating, body = "(x + y) / 2" }

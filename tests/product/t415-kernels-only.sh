@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t415-kernels-only.sh: `generate --kernels-only`: kernels without a runtime. The example with a dispatcher of its own, in C++, by
 # CMake; by sources.txt with GCC and Clang without a warning; the header in C and C++; nothing undefined, so neither threads nor
-# environment nor libc; every row of the table, at every level, gives the bits of a whole tree; what it refuses. Each day one
-# compiler optimises the kernels of one level; in full both do, those of all levels.
+# environment nor libc; every row of the table, at every level, gives the bits of a whole tree; what it refuses. Each day has
+# one compiler, which optimises the kernels of one level; in full both have those of all levels.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -16,12 +17,14 @@ strict='-Wall -Wextra -Werror'
 generate() { lua5.4 "$source/build.lua" generate "$@"; }
 
 # ---- the example; kept in the build folder, so that a second run compiles nothing
-launcher= # optimised in full only; examples/demo is so in every build
+launcher= # optimised, and by the machine's compiler, in full only; examples/demo is so in every build
 [ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ] || launcher="sh;$source/tests/support/unoptimised.sh"
+[ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ] || export CC="$quick_cc" CXX="$quick_cxx"
 try 'the example configures and generates' cmake -S "$source/examples/dispatcher" -B "$build/dispatcher" -G Ninja \
   -DCMAKE_BUILD_TYPE=Release -DQUERN_BUILD_LUA="$source/build.lua" \
   -DCMAKE_C_COMPILER_LAUNCHER="$launcher" -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher"
 try '  builds' cmake --build "$build/dispatcher"
+unset CC CXX
 try '  and all of its checks pass' runs "$build/dispatcher/granite-try"
 
 # ---- what is written
@@ -40,7 +43,7 @@ try 'f32 alone' generate --kernels-only --prefix few --ops add,gelu --dtypes f32
 [ ! -e "$work/few/kernels/few_conversions.c" ] && ! grep -q conversions "$work/few/few.h"; ok $? '  needs no conversions'
 
 # ---- compiled by sources.txt
-turn=0 rows_of=gcc
+turn=0 rows_of=
 for compiler in gcc clang-19; do
   all=-O1 one=
   for level in v2 v3 v4; do
@@ -48,12 +51,13 @@ for compiler in gcc clang-19; do
     [ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ] || all=-O0
     ! in_part $turn 6 || one=$level
   done
+  [ -n "$one" ] || continue
   if ! command -v $compiler >/dev/null; then
     skip "$compiler" 'it is not installed'
-    rows_of=gcc
+    rows_of=
     continue
   fi
-  if [ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ]; then rows_of="gcc clang-19"; elif [ -n "$one" ]; then rows_of=$compiler; fi
+  if [ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ]; then rows_of="gcc clang-19"; else rows_of=$compiler; fi
   try "$compiler: sources.txt, C11, no warning${one:+, optimised}" env QUERN_TREE_O1="core $one" sh "$source/tests/support/build-tree.sh" $compiler \
     "$work/only" "$work/$compiler" -std=c11 $all $strict
   nm -u "$work/$compiler"/kernels_*.o | grep -E ' [Uu] ' >"$said"
@@ -78,7 +82,7 @@ for compiler in g++ clang++-19; do
       -I"$work/only" "$work/header.c"
   done
 done
-try 'for one level' env QUERN_TREE_LEVEL=generic sh "$source/tests/support/build-tree.sh" cc "$work/few" "$work/one" -std=c11 -O1 $strict -DFEW_QN_ONE_LEVEL
+try 'for one level' env QUERN_TREE_LEVEL=generic sh "$source/tests/support/build-tree.sh" $quick_cc "$work/few" "$work/one" -std=c11 -O0 $strict -DFEW_QN_ONE_LEVEL
 sed 's/only/few/g; s/ + few_n_conversions//' "$work/header.c" >"$work/one.c"
 try '  links' cc -DFEW_QN_ONE_LEVEL -I"$work/few" -o "$work/one/try" "$work/one.c" "$work/one"/*.o
 try '  and runs' "$work/one/try"
@@ -175,7 +179,7 @@ int main(void) {
   return bad || n_run < 500 || !n_levels;
 }
 C
-try 'the whole tree compiles' gcc -std=gnu11 -O0 $strict -c -o "$work/whole.o" "$work/whole/whole.c"
+try 'the whole tree compiles' $quick_cc -std=gnu11 -O0 $strict -c -o "$work/whole.o" "$work/whole/whole.c"
 for compiler in $rows_of; do
   try "$compiler: they link with each other" gcc -std=gnu11 -O0 $strict -I"$work/only" -I"$work/whole" -o "$work/rows" "$work/rows.c" \
     "$work/whole.o" "$work/$compiler"/*.o -lpthread

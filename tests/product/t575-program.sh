@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t575-program.sh: the program quern as its users meet it: what it computes and prints, exit statuses and messages, outputs that
 # are there whole or not at all. QUERN_PROGRAM: another one than that of the build.

@@ -221,9 +221,12 @@ else:
 # ---- Nothing is left behind ----
 
 
-def leaves_nothing(name, function, *objects, n=15000, bytes_each=24):
-    """bytes_each: less than any object has. The interpreter remembers up to 4096 names that were asked for, by their addresses, and
-    we types. A sanitizer's allocator gives each string another address, until all 4096 are taken."""
+is_sanitised = "san" in os.environ.get("LD_PRELOAD", "")
+
+
+def leaves_nothing(name, function, *objects, n=4000, bytes_each=24):
+    """bytes_each: less than any object has. In sanitised builds, which are slow: references only, by fewer calls; the bytes are the
+    same as in the plain build, whose names stay at their addresses."""
 
     def run(n):
         for _ in range(n):
@@ -232,9 +235,17 @@ def leaves_nothing(name, function, *objects, n=15000, bytes_each=24):
             except Exception:
                 pass
 
-    run(200)
+    run(min(n, 1000))
     gc.collect()
     before = [sys.getrefcount(each) for each in objects]
+    if is_sanitised:
+        run(min(n, 300))
+        gc.collect()
+        after = [sys.getrefcount(each) for each in objects]
+        change = [a - b for a, b in zip(after, before)]
+        if objects:
+            ok(not any(change), "{}: references {}".format(name, change))
+        return
     tracemalloc.start()
     run(50)
     gc.collect()
@@ -245,8 +256,7 @@ def leaves_nothing(name, function, *objects, n=15000, bytes_each=24):
     tracemalloc.stop()
     after = [sys.getrefcount(each) for each in objects]
     change = [a - b for a, b in zip(after, before)]
-    names = 4096 * 64 if "san" in os.environ.get("LD_PRELOAD", "") else 0
-    ok(grown < n * bytes_each + names and not any(change), "{}: {} bytes, references {}".format(name, grown, change))
+    ok(grown < n * bytes_each and not any(change), "{}: {} bytes, references {}".format(name, grown, change))
 
 
 buffer = array.array("f", range(8))
@@ -287,8 +297,8 @@ leaves_nothing("evaluate over the caller's", lambda: quern.evaluate("x + y"), x,
 leaves_nothing("evaluate, a name that is none", lambda: quern.evaluate("x + nonsense"), x, n=1000)
 leaves_nothing("a fused function", lambda: fused(x, y), x, y, fused)
 leaves_nothing("a function that cannot be fused", lambda: quern.fuse(lambda x: x[0])(x), x, n=100)
-leaves_nothing("repr of an expression", lambda: (both(x, y), repr(both), both._repr_html_()), both, n=300)
-leaves_nothing("pickles", lambda: pickle.loads(pickle.dumps(both)), both, n=300)
+leaves_nothing("repr of an expression", lambda: (both(x, y), repr(both), both._repr_html_()), both, n=1000)
+leaves_nothing("pickles", lambda: pickle.loads(pickle.dumps(both)), both, n=1000)
 leaves_nothing("attributes", lambda: (add.inputs, add.outputs, add.params, add.formula, repr(add), add.__signature__), n=1000)
 leaves_nothing("types", lambda: add(type("Kind", (Producer,), {})(), y), y, n=1000, bytes_each=400)
 if hasattr(quern, "sum"):
@@ -303,8 +313,8 @@ else:
 if np:
     a = np.arange(8, dtype="f4")
     swapped = a.astype(">f4")
-    leaves_nothing("NumPy", lambda: add(a, a), a, n=20000)
-    leaves_nothing("NumPy, out", lambda: add(a, a, out=a), a, n=20000)
+    leaves_nothing("NumPy", lambda: add(a, a), a)
+    leaves_nothing("NumPy, out", lambda: add(a, a, out=a), a)
     leaves_nothing("NumPy, refused", lambda: add(a, swapped), a, swapped, a.dtype)
 else:
     skip(3, "there is no NumPy here")

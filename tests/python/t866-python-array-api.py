@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""quern.array_api: the standard's names, creation, what ops have in another form, and the rules of dtypes: those of the functions
-here, and those of the ops, are the same."""
+"""quern.array_api: the standard's names, creation, shapes, what ops have in another form, and the rules of dtypes: those of the functions
+here, and those of the ops, are the same. quern.Array's operators, and its indexing, beside NumPy's."""
 
 import array
 import inspect
@@ -63,7 +63,7 @@ for value, wanted in (([[1, 2, 3], [4, 5, 6]], "int64"), ([1.5, 2], "float32"), 
     x = xp.asarray(value)
     is_((x.dtype, x.tolist()), (wanted, value if not isinstance(value, tuple) else list(value)), "asarray({!r})".format(value))
 for bad, error in (([[1], [2, 3]], ValueError), ([[1], 2], ValueError), ([1, [2]], ValueError), (["a"], TypeError),
-                   ([None], TypeError), ([1 << 70], OverflowError), (1j, AttributeError), (None, AttributeError)):
+                   ([None], TypeError), ([1 << 70], OverflowError), (None, AttributeError)):
     raises(error, lambda: xp.asarray(bad), "asarray({!r})".format(bad))
 a = array.array("f", [1, 2, 3])
 address = a.buffer_info()[0]
@@ -269,5 +269,162 @@ raises(TypeError, lambda: xp.finfo(xp.int8), "finfo: no float")
 is_(xp.finfo(quern.float8_e5m2)[:5], (8, 0.25, 57344.0, -57344.0, 2.0 ** -14), "finfo: of 8 bits")
 raises(TypeError, lambda: xp.finfo(quern.float8_e4m3fn), "finfo: a float without infinity")
 raises(TypeError, lambda: xp.iinfo(xp.float32), "iinfo: no integer")
+
+# ---- The namespace ----
+
+is_(xp.__array_api_version__, "2024.12", "__array_api_version__")
+info = xp.__array_namespace_info__()
+is_((info.capabilities()["max dimensions"], info.default_device(), info.devices(), info.default_dtypes()["integral"]),
+    (32, (1, 0), [(1, 0)], "int64"), "__array_namespace_info__")
+is_(sorted(info.dtypes(kind="unsigned integer")), ["uint16", "uint32", "uint64", "uint8"], "  dtypes of a kind")
+is_(sorted(info.dtypes(kind=("bool", "complex floating"))), ["bool", "complex128", "complex64"], "  of several")
+is_(len(info.dtypes()), 13, "  all of them")
+raises(ValueError, lambda: xp.asarray([1]).__array_namespace__(api_version="2019.12"), "no such version", "2024.12")
+is_((xp.asarray([1j, 2]).tolist(), str(xp.asarray(1j).dtype), xp.full(2, 1j).tolist()), ([1j, 2 + 0j], "complex64", [1j, 1j]), "complex numbers")
+
+z = xp.asarray([[1 + 2j, 3j]], dtype="complex128")
+is_((xp.real(z).tolist(), xp.imag(z).tolist(), xp.conj(z).tolist()), ([[1.0, 0.0]], [[2.0, 3.0]], [[1 - 2j, -3j]]), "real, imag, conj")
+is_((xp.imag(z).data_ptr() - z.data_ptr(), str(xp.real(z).dtype), xp.imag(xp.asarray([1.0])).tolist()), (8, "float64", [0.0]), "  views of the parts")
+z[0, 0] = 5
+z[:, 1:] = xp.asarray([1j])
+is_((z.tolist(), xp.concat([z, z])[1, 0].item(), xp.eye(2, dtype="complex64").tolist()), ([[5 + 0j, 1j]], 5 + 0j, [[1 + 0j, 0j], [0j, 1 + 0j]]),
+    "  stored")
+raises(TypeError, lambda: xp.asarray([1.0]).__setitem__(0, 1j), "  into complex arrays only", "complex")
+
+# ---- Shapes ----
+
+
+def shown(y):
+    return y.shape, y.tolist()
+
+
+def is_within(y, x):
+    """Whether a view is of the memory of a contiguous array."""
+    return 0 <= y.data_ptr() - x.data_ptr() < x.nbytes
+
+
+x = xp.asarray([[0, 1, 2], [3, 4, 5]])
+for name, made, wanted, is_view in (
+        ("reshape", lambda: xp.reshape(x, (3, -1)), [[0, 1], [2, 3], [4, 5]], True),
+        ("reshape, of a transposed one", lambda: xp.reshape(x.T, (6,)), [0, 3, 1, 4, 2, 5], False),
+        ("reshape, of every other one", lambda: x[:, ::2].reshape((2, 1, 2)), [[[0, 2]], [[3, 5]]], True),
+        ("reshape, a copy", lambda: xp.reshape(x, (6,), copy=True), [0, 1, 2, 3, 4, 5], False),
+        ("permute_dims", lambda: xp.permute_dims(x, (1, 0)), [[0, 3], [1, 4], [2, 5]], True),
+        ("moveaxis", lambda: xp.moveaxis(x, 0, -1), [[0, 3], [1, 4], [2, 5]], True),
+        ("expand_dims", lambda: xp.expand_dims(x, axis=(0, -1)), [[[[0], [1], [2]], [[3], [4], [5]]]], True),
+        ("squeeze", lambda: xp.squeeze(x[:1], 0), [0, 1, 2], True),
+        ("flip", lambda: xp.flip(x, axis=-1), [[2, 1, 0], [5, 4, 3]], True),
+        ("flip, all", lambda: xp.flip(x), [[5, 4, 3], [2, 1, 0]], True),
+        ("broadcast_to", lambda: xp.broadcast_to(x[0], (2, 3)), [[0, 1, 2], [0, 1, 2]], True),
+        ("matrix_transpose", lambda: xp.matrix_transpose(x), [[0, 3], [1, 4], [2, 5]], True),
+        ("mT", lambda: x.mT, [[0, 3], [1, 4], [2, 5]], True),
+        ("concat", lambda: xp.concat([x, x[:1]]), [[0, 1, 2], [3, 4, 5], [0, 1, 2]], False),
+        ("concat, flat", lambda: xp.concat([x[:1], x.T[:1]], axis=None), [0, 1, 2, 0, 3], False),
+        ("stack", lambda: xp.stack([x[0], x[1]], axis=1), [[0, 3], [1, 4], [2, 5]], False),
+        ("roll", lambda: xp.roll(x, (1, -1), axis=(0, 1)), [[4, 5, 3], [1, 2, 0]], False),
+        ("roll, flat", lambda: xp.roll(x, 2), [[4, 5, 0], [1, 2, 3]], False),
+        ("tile", lambda: xp.tile(x[:1], (2, 2)), [[0, 1, 2, 0, 1, 2], [0, 1, 2, 0, 1, 2]], False),
+        ("repeat", lambda: xp.repeat(x[0], 2), [0, 0, 1, 1, 2, 2], False),
+        ("repeat, each so often", lambda: xp.repeat(x, xp.asarray([2, 0, 1]), axis=1), [[0, 0, 2], [3, 3, 5]], False),
+        ("unstack", lambda: xp.unstack(x, axis=1)[2], [2, 5], True),
+        ("meshgrid", lambda: xp.meshgrid(x[0], x[1][:2])[0], [[0, 1, 2], [0, 1, 2]], True),
+        ("eye", lambda: xp.eye(2, 3, k=1, dtype=xp.int64), [[0, 1, 0], [0, 0, 1]], False),
+        ("tril", lambda: xp.tril(x, k=-1), [[0, 0, 0], [3, 0, 0]], False),
+        ("triu", lambda: xp.triu(x, k=1), [[0, 1, 2], [0, 0, 5]], False),
+        ("matmul", lambda: x @ x.T, [[5, 14], [14, 50]], False),
+        ("matmul of vectors", lambda: xp.matmul(x[0], x[1]), 14, False),
+        ("matmul, broadcast", lambda: xp.matmul(xp.stack([x, x]), x[0]), [[5, 14], [5, 14]], False),
+        ("tensordot", lambda: xp.tensordot(x, x, axes=((0, 1), (0, 1))), 55, False)):
+    y = made()
+    is_(y.tolist(), wanted, name)
+    if is_view:
+        ok(is_within(y, x), "  a view")
+raises(ValueError, lambda: xp.reshape(x.T, (6,), copy=False), "reshape: no view", "makes a copy")
+raises(ValueError, lambda: xp.reshape(x, (4, -1)), "reshape: not so many items", "6 items")
+raises(ValueError, lambda: xp.squeeze(x, 0), "squeeze: of 2", "extent 2")
+raises(ValueError, lambda: xp.broadcast_to(x, (3, 3)), "broadcast_to: another extent")
+raises(ValueError, lambda: xp.concat([x, x[:, :1]]), "concat: other shapes")
+is_(xp.reshape(xp.empty((0, 3)), (3, 0, 5)).shape, (3, 0, 5), "reshape of nothing")
+great = xp.broadcast_to(xp.asarray([1.0]), (1 << 40,))
+is_((great.size, great[1 << 39:].shape, great[-1].item(), xp.reshape(great, (1 << 20, 1 << 20)).shape), (1 << 40, (1 << 39,), 1.0, (1 << 20, 1 << 20)),
+    "shapes beyond 32 bits")
+
+# ---- Indexing ----
+
+x = xp.reshape(xp.arange(24), (2, 3, 4))
+for key in (0, -1, (1, 2, 3), (slice(None), 1), (Ellipsis, 0), (0, Ellipsis, -1), slice(None, None, -1), (slice(1), None, slice(2, None)),
+            (Ellipsis, slice(3, 0, -2)), (None, Ellipsis, None), (1, slice(5, 9)), (slice(None),) * 3, ()):
+    y, rows = x[key], [[[0] * 4] * 3] * 2
+    ok(y.size == 0 or is_within(y, x), "{}: a view".format(key))
+try:
+    import numpy
+except ImportError:
+    skip(1, "no NumPy")
+else:
+    bad, n = [], numpy.arange(24).reshape(2, 3, 4)
+    parts = [0, -1, 1, slice(None), slice(None, None, -1), slice(1, None), slice(0, 0), None, Ellipsis, slice(-2, 9, 2), slice(3, -5, -2)]
+    for key in itertools.product(parts, repeat=3):
+        if key.count(Ellipsis) < 2:
+            y = n[key]
+            if (y.shape, y.tolist()) != shown(x[key]):
+                bad.append(key)
+    is_(bad, [], "indexing as NumPy's")
+for bad in (2, (0, 0, 0, 0), (Ellipsis, Ellipsis), 1.0, "x", [0, 1], xp.asarray([0, 1])):
+    raises(IndexError, lambda: x[bad], "no index: {!r}".format(bad))
+x = xp.asarray([[1.0, 2.0], [3.0, 4.0]])
+x[0] = 5
+x[:, 1] = xp.asarray([7, 8], dtype="int8")
+is_(x.tolist(), [[5.0, 7.0], [3.0, 8.0]], "storing a number, an array of another dtype")
+x[1:] = x[:1]
+x[...] = x[:, ::-1]
+is_(x.tolist(), [[7.0, 5.0], [7.0, 5.0]], "storing its own items")
+raises(TypeError, lambda: xp.asarray([1]).__setitem__(0, xp.asarray(1.5)), "no floats into integers", "cast it")
+raises(ValueError, lambda: x.__setitem__(0, xp.asarray([1.0, 2.0, 3.0])), "not so many")
+raises(TypeError, lambda: x.__delitem__(0), "nothing is deleted")
+if hasattr(quern, "compress"):
+    x = xp.asarray([[1, 2, 3], [4, 5, 6]])
+    is_((x[x > 2].tolist(), x[xp.asarray([False, True])].tolist(), x[x > 9].shape), ([3, 4, 5, 6], [[4, 5, 6]], (0,)), "a mask")
+    is_((xp.asarray(3)[xp.asarray(True)].tolist(), x[False].shape), ([3], (0, 2, 3)), "  of no dimensions")
+    x[x > 4] = 0
+    x[xp.asarray([True, False])] = xp.asarray([7, 8, 9])
+    is_(x.tolist(), [[7, 8, 9], [4, 0, 0]], "  storing")
+    raises(IndexError, lambda: x[xp.asarray([True, False, True])], "  of another shape")
+
+# ---- Operators ----
+
+x, y = xp.asarray([1.0, -2.0, 3.0]), xp.asarray([2.0, 2.0, 0.5])
+for name, got, wanted in (("+", x + y, [3.0, 0.0, 3.5]), ("-", 1 - x, [0.0, 3.0, -2.0]), ("*", x * 2, [2.0, -4.0, 6.0]), ("/", 6 / x, [6.0, -3.0, 2.0]),
+                          ("//", x // 2, [0.0, -1.0, 1.0]), ("%", x % 2, [1.0, 0.0, 1.0]), ("**", 2 ** x, [2.0, 0.25, 8.0]), ("neg", -x, [-1.0, 2.0, -3.0]),
+                          ("abs", abs(x), [1.0, 2.0, 3.0]), ("+x", +x, [1.0, -2.0, 3.0]), ("<", x < y, [True, True, False]),
+                          ("<=", 1 <= x, [True, False, True]), ("==", x == xp.asarray([1.0, 2.0, 3.0]), [True, False, True]),
+                          ("!=", x != 1, [False, True, True]), (">", x > y, [False, False, True]), (">=", x >= 3.0, [False, False, True])):
+    is_(got.tolist(), wanted, name)
+i, b = xp.asarray([6, 3]), xp.asarray([True, False])
+for name, got, wanted in (("&", i & 3, [2, 3]), ("|", 1 | i, [7, 3]), ("^", i ^ i, [0, 0]), ("~", ~i, [-7, -4]), ("<<", i << 1, [12, 6]), (">>", 24 >> i, [0, 3]),
+                          ("& of bools", b & True, [True, False]), ("~ of bools", ~b, [False, True])):
+    is_(got.tolist(), wanted, name)
+z, place = x, x.data_ptr()
+x += 1
+x *= y
+x -= 0.5
+x /= 2
+x **= 2
+is_((x.tolist(), x is z, x.data_ptr()), ([3.0625, 1.5625, 0.5625], True, place), "in place")
+i |= 8
+i <<= 1
+is_(i.tolist(), [28, 22], "in place, integers")
+
+
+def divide_in_place():
+    global i
+    i /= 2
+
+
+raises(TypeError, divide_in_place, "no integers of true division in place")
+raises(TypeError, lambda: x + "1", "no strings")
+raises(TypeError, lambda: x + [1, 2, 3], "no lists")
+is_((float(x[0]), int(xp.asarray(3)), bool(xp.asarray(0)), [0, 1, 2][xp.asarray(1)], complex(xp.asarray(2.0))), (3.0625, 3, False, 1, 2 + 0j), "numbers of 0-d")
+raises(TypeError, lambda: [0, 1][xp.asarray(1.0)], "no float is an index")
+is_([row.tolist() for row in xp.asarray([[1, 2], [3, 4]])], [[1, 2], [3, 4]], "iterates over rows")
 
 done_testing()

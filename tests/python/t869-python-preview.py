@@ -30,7 +30,8 @@ def refused():
         raises(TypeError, lambda: quern.op("astype")(singles, dtype=dtype), name + ": a result", part)
         raises(TypeError, lambda: quern.op("copy")(x), name + ": an input", part)
         raises(TypeError, lambda: quern.add(x, 1.5), name + ": beside a number", part)
-        raises(TypeError, lambda: xp.asarray([1.5, 2], dtype=dtype), name + ": of Python's numbers", part)
+        if dtype is f8:
+            raises(TypeError, lambda: xp.asarray([1.5, 2], dtype=dtype), name + ": of Python's numbers", part)
 
 
 def stored():

@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t892-python-install.sh: the wheels of pyquern and pyquern-clang, made of this build: names, tags, sizes, what is in them and what
 # they need. Installed where neither this build nor Lua or LLVM is, then moved, they run README's Python. `pip install ./python` on
@@ -38,6 +39,19 @@ export PIP_CONFIG_FILE PIP_NO_INDEX PKG_CONFIG_LIBDIR HOME
 unset PIP_FIND_LINKS
 version=$(sed -n 's/^#define QUERN_VERSION_[A-Z]* *//p' "$source/include/quern/quern.h" | paste -sd.)
 
+# A program from elsewhere, with nothing in its environment.
+cat >program.py <<'PY'
+import array
+import quern
+x = array.array("f", [-1, 0, 1, 2])
+y = array.array("f", bytes(16))
+assert quern.relu(x, out=y) is y
+assert y.tolist() == [0, 0, 1, 2], y
+assert memoryview(quern.add(x, 1.0)).tolist() == [0, 1, 2, 3]
+print(quern.__version__)
+PY
+# The wheels, and what is installed from the sources, on days in turn.
+if in_part 0 2; then
 # ---- the wheels
 try 'wheels of this build' env QUERN_BUILD="$build" sh "$source/tools/package/wheels.sh" wheels "$python"
 mkdir -p wheels
@@ -185,7 +199,20 @@ else
     skip 'pyquern[clang]' 'this build has no target pyquern-clang'
   fi
 fi
+for minor in 9 10 11 12 13 14 15; do
+  for other in "$(command -v python3.$minor)" "${PYENV_ROOT:-$pyenv}/versions/3.$minor".*[0-9]/bin/python; do
+    "$other" -c 'import sys, sysconfig
+sys.exit(sys.version_info[1] != int(sys.argv[1]) or bool(sysconfig.get_config_var("Py_GIL_DISABLED")))' $minor 2>/dev/null || continue
+    PYTHONPATH=$work/unpacked "$other" -B program.py >said 2>&1 && [ "$(cat said)" = "$version" ]
+    ok $? "the wheel in Python 3.$minor"
+    break
+  done
+done
+else
+  skip 'wheels' 'of another day'
+fi
 
+if in_part 1 2; then
 # ---- on an installed library
 try 'the library is installed' cmake --install "$build" --prefix "$work/its prefix"
 prefix=$work/its\ prefix
@@ -199,26 +226,6 @@ rm -f "$copy/quern/_quern.abi3.so" "$copy/quern/__init__.pyi" # of an editable i
 listing() { (cd "$copy" && find . -type f | sort | xargs -d '\n' cksum); }
 listing >before
 
-# A program from elsewhere, with nothing in its environment.
-cat >program.py <<'PY'
-import array
-import quern
-x = array.array("f", [-1, 0, 1, 2])
-y = array.array("f", bytes(16))
-assert quern.relu(x, out=y) is y
-assert y.tolist() == [0, 0, 1, 2], y
-assert memoryview(quern.add(x, 1.0)).tolist() == [0, 1, 2, 3]
-print(quern.__version__)
-PY
-for minor in 9 10 11 12 13 14 15; do
-  for other in "$(command -v python3.$minor)" "${PYENV_ROOT:-$pyenv}/versions/3.$minor".*[0-9]/bin/python; do
-    "$other" -c 'import sys, sysconfig
-sys.exit(sys.version_info[1] != int(sys.argv[1]) or bool(sysconfig.get_config_var("Py_GIL_DISABLED")))' $minor 2>/dev/null || continue
-    PYTHONPATH=$work/unpacked "$other" -B program.py >said 2>&1 && [ "$(cat said)" = "$version" ]
-    ok $? "the wheel in Python 3.$minor"
-    break
-  done
-done
 works() { (cd / && env -i "$new" -I "$work/program.py") >said 2>&1 && [ "$(cat said)" = "$version" ]; }
 # install [SETTING=VALUE]... WHAT...: by the back end of the tools, into the new environment
 install() { env "PYTHONPATH=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" "PATH=$tools/bin:$PATH" "$@"; }
@@ -260,6 +267,9 @@ if command -v pkg-config >/dev/null; then
   try '  and sees what is edited' "$new" -c 'import quern; assert quern.edited'
   try '  is uninstalled' "$new" -m pip uninstall -y pyquern
   ! (cd / && "$new" -c 'import quern') >said 2>&1; ok $? '  and is gone'
+fi
+else
+  skip 'on an installed library' 'of another day'
 fi
 
 # ---- the sdist

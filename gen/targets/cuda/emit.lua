@@ -7,16 +7,19 @@
 -- an `if`: a warp skips it if none of its threads needs it.
 
 local c = require "gen.targets.c.text"
+local dag_of = require "gen.graph.dag"
 local primitives = require "gen.graph.primitives"
 local spelling = require "gen.targets.spelling"
 
 local M = {}
 
--- The nodes with an operation on their raw bits, on those of a NaN, too.
+-- The nodes with an operation on their raw bits, on those of a NaN, too: "bits", or "sign" of operands with one on the sign bit.
 function M.looked_at(nodes)
   local set = {}
   for _, node in ipairs(nodes) do
-    if node.op == "raw" then set[node.args[1]] = true end
+    local last = node.args[#node.args]
+    if node.op == "raw" then set[last] = set[last] or "bits" end
+    if dag_of.LOOKS_AT_SIGN[node.op] and dag_of.is_operand(last) then set[last] = "sign" end
   end
   return set
 end

@@ -118,11 +118,20 @@ end
 -- A stored float as f32; a NaN becomes some NaN. Dtypes that are not here have the plain cast.
 local WIDENED = { f16 = "qc_f32_of_f16_s(%s)", bf16 = "q_from_f32((u32)%s << 16)" }
 
--- const TYPE in_x = ...; for an input; TYPE is its node's. moved: the dtype of bits that are copied, or nil
-local function input_text(types, operand, node, value, moved, is_looked_at)
+-- The same, and a NaN keeps its sign.
+local function widened_with_sign(types, dtype)
+  local t = types.by_name[dtype]
+  return dtype == "bf16" and WIDENED.bf16 or t.kind == "float" and t.compute ~= dtype and "q_" .. dtype .. "_f32(%s)"
+end
+
+-- const TYPE in_x = ...; for an input; TYPE is its node's. moved: the dtype of bits that are copied, or nil; looked_at: "bits", "sign" or
+-- nil, as of targets/cuda/emit.lua
+local function input_text(types, operand, node, value, moved, looked_at)
   if node.type == "bool" then return string.format("const bool %s = %s != 0;", operand.name, value) end
   -- Results computed from a NaN are made canonical when they are stored.
-  local widened = not moved and not is_looked_at and node.type == "f32" and WIDENED[operand.dtype]
+  local widened = not moved and node.type == "f32"
+  if widened and looked_at == "sign" then widened = widened_with_sign(types, operand.dtype)
+  elseif widened then widened = not looked_at and WIDENED[operand.dtype] end
   local text = operand.dtype == node.type and value or widened and widened:format(value)
     or cast_text(types, operand.dtype, moved or node.type, value)
   if moved and text ~= value then text = bits_text(types, moved, text) end

@@ -114,9 +114,28 @@ static PyObject *array_strided(PyObject *module, PyObject *args) {
   return view(self, &tensor);
 }
 
+/* _part(array, k): a view of the real (0) or the imaginary parts (1) of complex items. */
+static PyObject *array_part(PyObject *module, PyObject *args) {
+  int64_t strides[QUERN_MAX_NDIM];
+  PyObject *self;
+  int k;
+  (void)module;
+  if (!PyArg_ParseTuple(args, "Oi:_part", &self, &k)) return NULL;
+  if (!array_check(self) || array_managed(self)->dl_tensor.dtype.code != kDLComplex)
+    return PyErr_Format(PyExc_TypeError, "_part: %.200R, expected a complex quern.Array", self);
+  DLTensor tensor = array_managed(self)->dl_tensor;
+  tensor.dtype.code = kDLFloat;
+  tensor.dtype.bits /= 2;
+  for (int32_t d = 0; d < tensor.ndim; d++) strides[d] = 2 * tensor.strides[d];
+  tensor.strides = strides;
+  move(&tensor, k ? tensor.dtype.bits / 8 : 0);
+  return view(self, &tensor);
+}
+
 int array_make_add(PyObject *module) {
   static PyMethodDef functions[] = {
       {"_empty", array_empty, METH_VARARGS, NULL},
+      {"_part", array_part, METH_VARARGS, NULL},
       {"_strided", array_strided, METH_VARARGS, NULL},
       {"_unstack", array_unstack, METH_O, NULL},
       {NULL, NULL, 0, NULL},

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * array_type.c: the type quern.Array: a tensor as an object that owns it, or shares it with its producer. Attributes, values
- * and export protocols; no arithmetic and no indexing. */
+ * and export protocols; operators and indexing are Python's (operators.h). */
 #include "array/array_type.h"
 
 #include "array/array_dlpack.h"
 #include "array/array_make.h"
 #include "array/array_object.h"
 #include "array/exchange_api.h"
+#include "array/operators.h"
 #include "base/errors.h"
 #include "exchange/buffer.h"
 #include "types/device_object.h"
@@ -116,6 +117,7 @@ static PyGetSetDef array_attributes[] = {
     {"device", get_device, NULL, "Where the memory is: DLPack's pair (type, id), str() of which is 'cpu', 'cuda:0', ...", NULL},
     {"readonly", get_readonly, NULL, "Whether the memory must not be written.", NULL},
     {"T", array_transposed, NULL, "The dimensions in the opposite order, of the same memory.", NULL},
+    {"mT", array_matrix_transposed, NULL, "The last two dimensions exchanged, of the same memory.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -274,7 +276,7 @@ static PyObject *array_namespace(PyObject *self, PyObject *args, PyObject *keywo
   PyObject *version = Py_None;
   (void)self;
   if (!PyArg_ParseTupleAndKeywords(args, keywords, "|$O:__array_namespace__", names, &version)) return NULL;
-  return PyImport_ImportModule("quern.array_api");
+  return operator_call("namespace", version, NULL, NULL);
 }
 
 static PyObject *array_data_ptr(PyObject *self, PyObject *unused) {
@@ -296,6 +298,9 @@ static PyMethodDef array_methods[] = {
     {"__array_namespace__", (PyCFunction)(void (*)(void))array_namespace, METH_VARARGS | METH_KEYWORDS,
      "__array_namespace__($self, /, *, api_version=None)\n--\n\nThe module quern.array_api."},
     {"__complex__", array_complex, METH_NOARGS, NULL},
+    {"reshape", (PyCFunction)(void (*)(void))array_reshape, METH_VARARGS | METH_KEYWORDS,
+     "reshape($self, /, shape, *, copy=None)\n--\n\n"
+     "The items in another shape, in row-major order: of the same memory if strides can say so, else of a copy. One extent may be -1."},
     {"item", array_item, METH_NOARGS, "item($self, /)\n--\n\nThe one item as a number."},
     {"tolist", array_tolist, METH_NOARGS, "tolist($self, /)\n--\n\nThe values as nested lists of numbers."},
     {"data_ptr", array_data_ptr, METH_NOARGS, "data_ptr($self, /)\n--\n\nThe address of the first item, an int."},
@@ -309,17 +314,29 @@ static PyMemberDef array_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+#define BINARY_SLOT(slot, name) {Py_nb_##slot, (void *)array_operator_##slot}, {Py_nb_inplace_##slot, (void *)array_inplace_##slot},
+#define UNARY_SLOT(slot, name) {Py_nb_##slot, (void *)array_operator_##slot},
+
 static PyType_Slot array_slots[] = {
     {Py_tp_doc, "A tensor: a result of Quern's, or the memory of another library's tensor, which it keeps alive. Other\n"
                 "libraries take it without a copy, by DLPack or the buffer protocol: numpy.asarray(x), torch.from_dlpack(x).\n"
-                "It has no indexing and no operators: those libraries have them."},
+                "Operators are Quern's ops; x[...] of whole numbers, slices, ... and None is a view. See quern.array_api."},
     {Py_tp_new, (void *)array_refuse_new},
     {Py_tp_dealloc, (void *)array_delete},
     {Py_tp_repr, (void *)array_repr},
     {Py_tp_getset, array_attributes},
     {Py_tp_methods, array_methods},
     {Py_tp_members, array_members},
+    {Py_tp_richcompare, (void *)array_compare},
+    {Py_tp_hash, (void *)array_hash},
+    {Py_tp_iter, (void *)array_iterate},
     {Py_mp_length, (void *)array_length},
+    {Py_mp_subscript, (void *)array_get_items},
+    {Py_mp_ass_subscript, (void *)array_set_items},
+    ARRAY_BINARY_OPERATORS(BINARY_SLOT)
+    ARRAY_UNARY_OPERATORS(UNARY_SLOT)
+    {Py_nb_power, (void *)array_power},
+    {Py_nb_inplace_power, (void *)array_inplace_power},
     {Py_nb_bool, (void *)array_bool},
     {Py_nb_int, (void *)array_int},
     {Py_nb_float, (void *)array_float},

@@ -10,11 +10,20 @@
 #include "operand/numpy_array.h"
 #include "types/dtypes.h"
 
-/* Whether dense strides are those of the row-major order. */
+/* Whether dense strides are those of the row-major order, those of extents of 1 too. */
 static int is_row_major(const quern_shape *shape) {
-  for (int32_t d = 1; d < shape->ndim; d++)
-    if (shape->strides[d] > shape->strides[d - 1]) return 0;
+  int64_t step = 1;
+  for (int32_t d = shape->ndim - 1; d >= 0; d--) {
+    if (shape->strides[d] != step) return 0;
+    if (shape->shape[d] > 1) step *= shape->shape[d];
+  }
   return 1;
+}
+
+/* Whether dimension d is outside of dimension e: of equal strides one is that of an extent of 1, which is inside. */
+static int is_outside(const quern_shape *shape, int32_t d, int32_t e) {
+  if (shape->strides[d] != shape->strides[e]) return shape->strides[d] > shape->strides[e];
+  return shape->shape[d] > 1 && shape->shape[e] == 1;
 }
 
 /* A row-major tensor of these extents. */
@@ -41,7 +50,7 @@ static __attribute__((noinline)) struct DLManagedTensorVersioned *allocate_permu
   int32_t order[QUERN_MAX_NDIM];
   for (int32_t d = 0; d < shape->ndim; d++) {
     int32_t at = d;
-    for (; at > 0 && shape->strides[order[at - 1]] < shape->strides[d]; at--) order[at] = order[at - 1];
+    for (; at > 0 && is_outside(shape, d, order[at - 1]); at--) order[at] = order[at - 1];
     order[at] = d;
   }
   for (int32_t i = 0; i < shape->ndim; i++) extents[i] = shape->shape[order[i]];

@@ -272,7 +272,8 @@ static qn_kernel *conversion(const qn_job *job, int32_t k) {
   const int is_output = k >= job->n_in;
   if (dtype == compute) return NULL;
   const qn_variant *plain = is_output ? qn_packs.narrow[dtype] : qn_packs.widen[dtype];
-  if (plain && job->computes && compute == qn_dtype_infos[dtype].compute) return qn_job_kernel(plain, NULL);
+  const int takes_any_nan = job->computes || (!is_output && job->program); /* and may look at its sign */
+  if (plain && takes_any_nan && compute == qn_dtype_infos[dtype].compute) return qn_job_kernel(plain, NULL);
   return qn_job_kernel(is_output ? qn_packs.convert[compute][dtype] : qn_packs.convert[dtype][compute], NULL);
 }
 

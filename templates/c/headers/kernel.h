@@ -153,10 +153,14 @@ Q_SELECT(u8, m8) Q_SELECT(u16, m16) Q_SELECT(u32, m32) Q_SELECT(u64, m64)
 #define Q_CANON_NAN_f64 0x7ff8000000000000u
 
 /* F: float type, U, M: its unsigned and mask type, SIGN: its sign bit.
-   bits gives the canonical NaN for any NaN, raw the bits as they are; sign operations are integer operations. */
+   bits gives the canonical NaN for any NaN, raw the bits as they are; sign operations are integer operations. To signbit and copysign a NaN is
+   positive; raw_signbit and raw_copysign take its sign bit as it is. */
 #if defined(__clang__)
 #define Q_SELECT_FLOAT(F, U, m, a, b) (m ? a : b)
+/* Clang 19 joins the bit operations with a select behind them, for AVX-512, to one that selects a wrong operand; its builtin is the same bits. */
+#define Q_RAW_COPYSIGN(F, SIGN, x, y) (sizeof(F) == 4 ? (F)__builtin_copysignf((f32)x, (f32)y) : (F)__builtin_copysign((f64)x, (f64)y))
 #else
+#define Q_RAW_COPYSIGN(F, SIGN, x, y) q_from_##F((q_raw_##F(x) & ~(SIGN)) | (q_raw_##F(y) & (SIGN)))
 #define Q_SELECT_FLOAT(F, U, m, a, b) q_from_##F(q_sel_##U(m, q_raw_##F(a), q_raw_##F(b)))
 #endif
 #define Q_FLOAT_BITS(F, U, M, SIGN, MINUS_INFINITY)                                                           \
@@ -164,10 +168,7 @@ Q_SELECT(u8, m8) Q_SELECT(u16, m16) Q_SELECT(u32, m32) Q_SELECT(u64, m64)
     union { F f; U u; } pun = {x};                                                                            \
     return pun.u;                                                                                             \
   }                                                                                                           \
-  Q_FN F q_from_##F(U x) {                                                                                    \
-    union { U u; F f; } pun = {x};                                                                            \
-    return pun.f;                                                                                             \
-  }                                                                                                           \
+  Q_FN F q_from_##F(U x) { union { U u; F f; } pun = {x}; return pun.f; }                                     \
   Q_FN U q_bits_##F(F x) { return q_sel_##U(Q_MASK(M, x == x), q_raw_##F(x), (U)Q_CANON_NAN_##F); }           \
   Q_FN F q_canon_##F(F x) { return q_from_##F(q_bits_##F(x)); }                                               \
   Q_FN F q_neg_##F(F x) { return q_from_##F(q_raw_##F(x) ^ (SIGN)); }                                         \
@@ -175,6 +176,8 @@ Q_SELECT(u8, m8) Q_SELECT(u16, m16) Q_SELECT(u32, m32) Q_SELECT(u64, m64)
   Q_FN F q_copysign_##F(F x, F y) { return q_from_##F((q_raw_##F(x) & ~(SIGN)) | (q_bits_##F(y) & (SIGN))); } \
   /* Of all bits with the sign set, as signed integers, only those of NaNs are above -infinity's. */          \
   Q_FN M q_signbit_##F(F x) { return Q_MASK(M, (M)q_raw_##F(x) <= (M)(MINUS_INFINITY)); }                     \
+  Q_FN M q_raw_signbit_##F(F x) { return Q_MASK(M, (M)q_raw_##F(x) < 0); }                                    \
+  Q_FN F q_raw_copysign_##F(F x, F y) { return Q_RAW_COPYSIGN(F, SIGN, x, y); }                               \
   Q_FN F q_sel_##F(M m, F a, F b) { return Q_SELECT_FLOAT(F, U, m, a, b); }
 Q_FLOAT_BITS(f32, u32, m32, 0x80000000u, 0xff800000u)
 Q_FLOAT_BITS(f64, u64, m64, (u64)0x8000000000000000u, (u64)0xfff0000000000000u)

@@ -22,8 +22,8 @@ Q_VECTOR(u64, 64) Q_VECTOR(f32, 64)
 
 /* ---- Convert n contiguous elements between f16 and f32 ---- */
 
-/* q_convert: the bits of q_cast_f16_f32 and q_cast_f32_f16. q_widen and q_narrow, for what a kernel computes on and has computed: a NaN may
-   stay as it lies, since what kernels store is canonical. */
+/* q_convert: the bits of q_cast_f16_f32 and q_cast_f32_f16. q_widen and q_narrow, for what a kernel computes on and has computed: a NaN keeps
+   its sign, and may stay as it lies, since what kernels store is canonical. */
 
 #if defined(__F16C__) && defined(__AVX2__) && !defined(__clang__)
 /* GCC before 14 does not vectorise the casts' instruction, so here it is, 16 elements at a time. A NaN (above 0x7c00 without its sign) is made
@@ -49,7 +49,7 @@ Q_FN void q_f16_to_f32(const void *src, void *dst, i64 n, int canonise) {
     *(q_f32_v32_u *)(y + i + 8) = __builtin_ia32_vcvtph2ps256((q_i16_v16)__builtin_ia32_extract128i256((q_ll_v32)half, 1));
 #endif
   }
-  for (; i < n; i++) y[i] = q_zcast_f16_f32(x[i], 0);
+  for (; i < n; i++) y[i] = canonise ? q_zcast_f16_f32(x[i], 0) : q_f16_f32(x[i], 0);
 }
 Q_FN void q_f32_to_f16(const void *src, void *dst, i64 n, int canonise) {
   const f32_u *x = (const f32_u *)src;

@@ -6,9 +6,49 @@
 #ifndef QUERN_TESTS_CUDA_GRID_H
 #define QUERN_TESTS_CUDA_GRID_H
 
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+
+/* Contexts. Of ucontext.h, which sanitizers know; two system calls a switch, so elsewhere the registers that a call preserves. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define GRID_UCONTEXT 1
+#endif
+#endif
+#if defined(GRID_UCONTEXT) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__x86_64__) || defined(__CET__)
 #include <ucontext.h>
+typedef ucontext_t grid_context;
+static void grid_switch(grid_context *from, grid_context *to) { swapcontext(from, to); }
+static void grid_begin(grid_context *c, char *stack, size_t size, void (*entry)(void)) {
+  getcontext(c);
+  c->uc_stack.ss_sp = stack;
+  c->uc_stack.ss_size = size;
+  c->uc_link = 0;
+  makecontext(c, entry, 0);
+}
+#else
+typedef struct grid_context { void *sp; } grid_context;
+#ifdef __cplusplus
+extern "C"
+#endif
+void grid_switch_stack(void **from, void *to) __asm__("grid_switch_stack");
+__asm__(".pushsection .text\n"
+        "grid_switch_stack:\n"
+        "  push %rbp\n  push %rbx\n  push %r12\n  push %r13\n  push %r14\n  push %r15\n"
+        "  mov %rsp, (%rdi)\n  mov %rsi, %rsp\n"
+        "  pop %r15\n  pop %r14\n  pop %r13\n  pop %r12\n  pop %rbx\n  pop %rbp\n"
+        "  ret\n"
+        ".popsection\n");
+static void grid_switch(grid_context *from, grid_context *to) { grid_switch_stack(&from->sp, to->sp); }
+/* The first switch to it pops six registers and returns to `entry`, which never returns. */
+static void grid_begin(grid_context *c, char *stack, size_t size, void (*entry)(void)) {
+  uintptr_t *const sp = (uintptr_t *)(void *)(stack + size) - 8;
+  memset(sp, 0, 8 * sizeof *sp);
+  sp[6] = (uintptr_t)entry;
+  c->sp = sp;
+}
+#endif
 
 enum { GRID_MAX_THREADS = 1024, GRID_STACK = 128 << 10 };
 
@@ -29,7 +69,7 @@ struct grid_place {
 };
 
 static struct {
-  ucontext_t scheduler, fibers[GRID_MAX_THREADS];
+  grid_context scheduler, fibers[GRID_MAX_THREADS];
   struct grid_dim waiting[GRID_MAX_THREADS]; /* the thread of a fiber that stands at a barrier */
   char is_parked[GRID_MAX_THREADS];
   char *stacks;
@@ -51,7 +91,7 @@ static void grid_barrier(void) {
   grid.waiting[self] = grid.place->thread;
   grid.is_parked[self] = 1;
   grid.n_waits++;
-  swapcontext(&grid.fibers[self], &grid.scheduler);
+  grid_switch(&grid.fibers[self], &grid.scheduler);
   grid.place->thread = grid.waiting[self];
 }
 
@@ -65,13 +105,13 @@ static void grid_fiber(void) {
     grid.run(grid.arg);
   }
   grid.is_parked[grid.current] = 0;
-  swapcontext(&grid.fibers[grid.current], &grid.scheduler);
+  grid_switch(&grid.fibers[grid.current], &grid.scheduler);
 }
 
 static void grid_enter(int fiber) {
   grid.current = fiber;
   grid.is_parked[fiber] = 0;
-  swapcontext(&grid.scheduler, &grid.fibers[fiber]);
+  grid_switch(&grid.scheduler, &grid.fibers[fiber]);
 }
 
 /* 0: it has parted. */
@@ -81,12 +121,7 @@ static int grid_block(void) {
   grid.n_started = 0;
   if (grid.place->n_shared) memset(grid.place->shared, 0xa5, grid.place->n_shared);
   while (grid.n_started < grid.n) {
-    ucontext_t *fiber = &grid.fibers[n_fibers];
-    getcontext(fiber);
-    fiber->uc_stack.ss_sp = grid.stacks + (size_t)n_fibers * GRID_STACK;
-    fiber->uc_stack.ss_size = GRID_STACK;
-    fiber->uc_link = 0;
-    makecontext(fiber, grid_fiber, 0);
+    grid_begin(&grid.fibers[n_fibers], grid.stacks + (size_t)n_fibers * GRID_STACK, GRID_STACK, grid_fiber);
     grid_enter((int)n_fibers);
     n_waiting += (unsigned)grid.is_parked[n_fibers];
     n_fibers++;

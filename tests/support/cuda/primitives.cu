@@ -40,6 +40,8 @@
 /* The table says mask for condition, and has the C header's second way to compute fma. */
 #define q_signbit_f32(x) -(i32)q_signbit_f32(x)
 #define q_signbit_f64(x) -(i64)q_signbit_f64(x)
+#define q_raw_signbit_f32(x) -(i32)q_raw_signbit_f32(x)
+#define q_raw_signbit_f64(x) -(i64)q_raw_signbit_f64(x)
 #define q_fma_soft_f32 q_fma_f32
 #define q_fma_soft_f64 q_fma_f64
 
