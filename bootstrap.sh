@@ -5,6 +5,7 @@
 #   ./bootstrap.sh demo        installs what is missing, builds, runs the demo
 #   ./bootstrap.sh test        the same, then the tests, some of them under the sanitizers; tests/README.md says which
 #   ./bootstrap.sh test full   the exhaustive tests, and everything under the sanitizers
+#   ./bootstrap.sh docs        the manual as a site, build/docs/html/index.html; docs --spec FILE: with pages of one's own ops
 # Needs root or sudo only when a Debian package is missing. What is there already is not done again.
 set -eu
 cd "$(dirname "$0")"
@@ -19,7 +20,7 @@ subset='negative,sqrt,exp,gelu,relu,leaky_relu,add,multiply,divide,maximum,pow,l
 subset=$subset,sin,log,nonzero,compress,modf,frexp,sum,mean,max,any,softmax,cumulative_sum,sum_initial,max_initial,cummax,floor_divide
 
 usage() {
-  sed -n '4,7s/^# \{0,1\}//p' bootstrap.sh >&2
+  sed -n '4,8s/^# \{0,1\}//p' bootstrap.sh >&2
   exit 2
 }
 
@@ -70,7 +71,24 @@ build() {
   cmake --build "$folder" --target $targets
 }
 
+# docs [--spec FILE]...: the site's tools are Python's packages, in an environment of their own.
+docs() {
+  install_packages $packages python3-venv
+  build release build all -DQUERN_BUILD_TESTS=OFF
+  venv=build/docs/venv
+  if ! cmp -s docs/site/requirements.txt "$venv/installed"; then
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install -q -r docs/site/requirements.txt
+    cp docs/site/requirements.txt "$venv/installed"
+  fi
+  exec "$venv/bin/python" docs/site/make.py --build build --out build/docs "$@"
+}
+
 case "${1-} ${2-}" in
+  'docs ' | 'docs --spec')
+    shift
+    docs "$@"
+    ;;
   'demo ')
     install_packages $packages
     build release build all -DQUERN_BUILD_TESTS=OFF

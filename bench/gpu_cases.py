@@ -8,12 +8,13 @@ from gpu_driver import DTYPES, pack, unpack
 
 SIZE = {name: bits // 8 for name, (_, bits) in DTYPES.items()}
 EXPRESSIONS = {"add": "y = a + b", "scale": "y = a * b", "bias_gelu": "y = gelu(a + b)", "gelu": "y = gelu(a * b + c) * d",
-               "dot": "y = sum(a * b)", "logsumexp": "y = log(sum(exp(a - max(a, axis=-1)), axis=-1)) + max(a, axis=-1)"}
+               "dot": "y = sum(a * b)", "logsumexp": "y = log(sum(exp(a - max(a, axis=-1)), axis=-1)) + max(a, axis=-1)",
+               "scan expression": "y = cumulative_sum(a * b, axis=-1) * b"}
 HOLD_CONTIGUOUS, HOLD_STRIDED, HOLD_TRANSPOSED = 0.95, 0.90, 0.80  # of a copy's bandwidth
 # Ops that reduce or scan, by kind: the op, and its axes as bits; None: an expression that reduces.
 REDUCTIONS = {"sum": ("sum", -1), "sum of rows": ("sum", 2), "sum of columns": ("sum", 1), "softmax": ("softmax", 2), "dot": None,
               "logsumexp": None, "scan": ("cumulative_sum", 1), "scan of rows": ("cumulative_sum", 2), "scan of columns": ("cumulative_sum", 1),
-              "cummax of rows": ("cummax", 2)}
+              "cummax of rows": ("cummax", 2), "scan backward": ("cumulative_sum_backward", 2), "scan expression": None}
 # A long scan reads twice what a copy reads once: 60 % of the bandwidth are 40 % of a copy's.
 HOLD_SUM, HOLD_SOFTMAX, HOLD_LONG_ROWS, HOLD_SCAN, HOLD_LONG_SCAN = 0.90, 0.85, 0.60, 0.60, 0.40
 
@@ -124,6 +125,9 @@ def reductions(n, side, is_small):
     rows = Layout("f32", (n // 8 // length, length))
     cases.append(Case(f"cumulative sum of rows of {length} f32", "scan of rows", HOLD_SCAN, [rows], rows, False))
     cases.append(Case(f"cummax of rows of {length} f32", "cummax of rows", HOLD_SCAN, [rows], rows, True, [Layout("i64", rows.shape)]))
+    cases.append(Case(f"derivative of cumulative sum of rows of {length} f32", "scan backward", HOLD_SCAN, [rows], rows))
+    cases.append(Case(f"cumulative sum of products times a factor, rows of {length}, an expression, f32", "scan expression", HOLD_SCAN, [rows, rows],
+                      rows, False))
     cases.append(Case("cumulative sum of columns f32", "scan of columns", HOLD_LONG_SCAN, [Layout("f32", (side // 2, side))],
                       Layout("f32", (side // 2, side)), False))
     return cases
@@ -194,6 +198,12 @@ def reduced(case, x, index, y=None):
         start = x.offset(tuple(0 if k == along else i for k, i in enumerate(index)))
         line = (start, x.strides[along], index[along] + 1)
         return line_sum(x, *line, lambda value: value), 4e-6 * line_sum(x, *line, abs)
+    if case.kind == "scan backward":
+        line = (x.offset(index), x.strides[1], x.shape[1] - index[1])
+        return line_sum(x, *line, lambda value: value), 4e-6 * line_sum(x, *line, abs)
+    if case.kind == "scan expression":
+        products = [x.value((index[0], k)) * y.value((index[0], k)) for k in range(index[1] + 1)]
+        return math.fsum(products) * y.value(index), 4e-6 * math.fsum(map(abs, products)) * abs(y.value(index))
     if case.kind == "cummax of rows":
         start = index[0] * x.strides[0]
         return max(x.values[(start + k * x.strides[1]) % PERIOD] for k in range(min(index[1] + 1, PERIOD))), 0
@@ -251,6 +261,10 @@ def torch_reduction(torch, kind, x, y=None, out=None):
             return lambda: torch.cummax(x, 1).values
         places = torch.empty(x.shape, dtype=torch.int64, device=x.device)
         return lambda: torch.cummax(x, 1, out=(out, places))
+    if kind == "scan backward":
+        return lambda: torch.flip(torch.cumsum(torch.flip(x, (1,)), 1), (1,))
+    if kind == "scan expression":
+        return lambda: torch.cumsum(x * y, 1) * y
     if kind in ("scan", "scan of rows", "scan of columns"):
         axis = 1 if kind == "scan of rows" else 0
         return lambda: torch.cumsum(x, axis) if out is None else torch.cumsum(x, axis, out=out)

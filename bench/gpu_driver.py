@@ -220,6 +220,9 @@ class Quern:
         return Bound(self, op, inputs, output, axes, more)
 
 
+UNSUPPORTED = -10  # QUERN_E_UNSUPPORTED
+
+
 class Bound:
     """An op and its arrays (of gpu_cases): a plan, and the arguments of a call. axes: bits, of an op that reduces; more: further
     outputs."""
@@ -243,7 +246,9 @@ class Bound:
         if self.workspace:
             self.call.workspace, self.call.workspace_bytes = self.workspace, wanted.value
         self.plan = c_void_p()
-        quern.check(library.quern_op_prepare(op, self.n_in, self.ins, self.n_out, self.outs, byref(self.call), byref(self.plan)))
+        status = library.quern_op_prepare(op, self.n_in, self.ins, self.n_out, self.outs, byref(self.call), byref(self.plan))
+        if status != UNSUPPORTED:  # a derivative of a scan is not planned
+            quern.check(status)
         self.in_data = (c_void_p * len(inputs))(*[a.address for a in inputs])
         self.out_data = (c_void_p * self.n_out)(output.address, *[a.address for a in more])
 
@@ -255,7 +260,9 @@ class Bound:
                         strides=(c_int64 * ndim)(*array.strides))
 
     def runner(self):
-        """Runs the plan; what it returns is the status."""
+        """Runs the plan, if there is one; what it returns is the status."""
+        if not self.plan:
+            return self.caller()
         run, plan, call = self.quern.library.quern_plan_run, self.plan.value, ctypes.addressof(self.call)
         ins, outs = ctypes.addressof(self.in_data), ctypes.addressof(self.out_data)
         return lambda: run(plan, ins, outs, call)

@@ -121,6 +121,8 @@ else
     --tool racecheck --error-exitcode 9 "$build/tests/t760-cuda-ops"
   part racecheck-reductions 40 env $gpu sh "$0" --shards 2 60 "$sanitizer" --tool racecheck --error-exitcode 9 \
     "$build/tests/t796-cuda-reductions"
+  part racecheck-row-expressions 40 env $gpu sh "$0" --shards 2 60 "$sanitizer" --tool racecheck --error-exitcode 9 \
+    "$build/tests/t797-cuda-row-expressions"
   part racecheck-scans 30 env $gpu sh "$0" --shards 2 40 "$sanitizer" --tool racecheck --error-exitcode 9 \
     "$build/tests/t798-cuda-scans"
   # Barriers that some threads of a block do not reach.

@@ -22,7 +22,7 @@ local targets = require "gen.targets.all"
 
 -- Of a built-in op or function, what is of use after its file was read.
 local OP_FIELDS = { "name", "c_name", "builtin", "kind", "file", "line", "location", "inputs", "outputs", "assigns", "dtypes",
-                    "reducer", "accumulate", "result", "empty", "is_reduced",
+                    "reducer", "accumulate", "result", "empty", "is_reduced", "initial", "before",
                     "params", "constants", "tables", "backward", "backward_of", "reads", "by", "aliases", table.unpack(kinds.marks) }
 local FUNC_FIELDS = { "name", "result", "constants", "tables", "builtin", "location", "args" }
 

@@ -256,13 +256,14 @@ local function first_axes(all, axes)
   end
 end
 
--- A call that reduces: its body, inlined, with the axes in its reductions.
+-- A call that reduces: its body, inlined, with the axes in its reductions; or one that scans.
 function Host:call_row(op, values, node, which)
   local state = self.state
   state.count = state.count or state.dag:node("param", "i64", {}, { index = stage_text.COUNT, name = "count" })
   state.index = state.index or state.dag:node("input", "i64", {}, { index = rows.INDEX + 1, name = "index" })
   state.axes = first_axes(self.axes, node.axes)
-  local result = self:call_op(op, values, node, which)
+  local result
+  if node.axes.scans then result = self:call_scan(op, values, node) else result = self:call_op(op, values, node, which) end
   state.axes = nil
   return result
 end
@@ -292,9 +293,9 @@ function Host:eval_call(node)
   local values = {}
   for k, arg in ipairs(node.args) do values[k] = self:eval(arg) end
   local op, which = expr.op_called(self.state.model, node.name)
-  if node.axes and node.axes.scans then -- its kernels are those of stages, which the runtime cuts it into
+  if node.axes and node.axes.scans then
     if #values ~= 1 then self:fail_as("syntax", node, "%s takes 1 argument, got %d", node.name, #values) end
-    fail("unsupported", node.at, M.SCANS)
+    if not self.has_rows then fail("unsupported", node.at, M.SCANS) end -- its kernels are those of stages, which the runtime cuts it into
   end
   if node.axes then return self:call_row(op, values, node, which) end
   return op and self:call_op(op, values, node, which) or self:primitive(node.name, values, node)
@@ -356,7 +357,8 @@ local function lowered(src, state, inputs, outputs)
   return inner
 end
 
-local function evaluate(src, model, in_dtypes, out_dtypes)
+-- has_rows: as of M.entry
+local function evaluate(src, model, in_dtypes, out_dtypes, has_rows)
   local types = model.types
   local body, names = read(src, model, M.MAX_CANONICAL_BYTES)
   check_calls(body, model, names)
@@ -365,7 +367,7 @@ local function evaluate(src, model, in_dtypes, out_dtypes)
     fail("dtype", 1, "dtypes of %d outputs for %d", #out_dtypes, #names.outputs)
   end
   local state = expr.new_state(model, true)
-  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, axes = body.axes }, Host)
+  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, axes = body.axes, has_rows = has_rows }, Host)
   state.row_calls = {}
   local env, inputs, outputs, dtypes = scope.env, {}, {}, {}
   for name, constant in pairs(OWN_CONSTANTS) do
@@ -431,7 +433,7 @@ function M.entry(model, request, has_rows)
       host = stage_text.read(model, request.canonical, src, request.in_dtypes, request.out_dtypes)
       host.slots, host.names = slots_of(host.dag, model.types, true), { name = "a stage of a row" }
     else
-      host = evaluate(src, model, request.in_dtypes, request.out_dtypes)
+      host = evaluate(src, model, request.in_dtypes, request.out_dtypes, has_rows)
       if host.reduces and not has_rows then fail("unsupported", 1, M.REDUCES) end
       if host.reduces then host.slots = slots_of(host.dag, model.types, true) end
     end

@@ -98,6 +98,21 @@ function Scope:call_reduction(op, values, node)
   return self:typed(state, result)
 end
 
+-- A call of an op that scans along the axes `state.axes`: a node "scan" over its argument in the accumulator's dtype, with `reducer`, the op;
+-- value: 1, from the end, and 2, exclusive.
+function Scope:call_scan(op, values, node)
+  local types, axes = self.state.types, node.axes
+  local value = self:settle(values[1], node)
+  local D = dtype_of(value)
+  if not op_types.compute_type(types, op, D) then self:fail(node, "%s does not take %s", op.name, D) end
+  if op_types.is_floating(types, op) then D = types.by_name[D].floating end
+  local A = kinds.of(op).accumulator(types, op, D)
+  local arg, way = node_of(self:cast(node_of(self:promoted(value, D)), A)), (axes.reverse or 0) + 2 * (axes.exclusive or 0)
+  local made = self.state.dag:node("scan", A, { arg }, { value = way, index = self.state.axes, name = op.name, reducer = op })
+  local result = kinds.of(op).result_dtype(types, op, D)
+  return self:typed(node_of(self:cast(made, types.by_name[result].compute)), result)
+end
+
 -- Notes a call that reduces, for derivatives: its result, and the nodes of its inputs and parameters. T: what it computes in
 function Scope:note_row_call(op, result, args, T)
   local calls = self.state.row_calls

@@ -25,6 +25,7 @@ local function levels(roots)
       constant = constant and is_row[arg]
     end
     if node.op == "reduce" then deepest, constant = deepest + 1, true end
+    if node.op == "scan" then constant = false end
     level[node], is_row[node] = deepest, constant
   end
   return level, is_row, list
@@ -96,11 +97,14 @@ end
 --            each of `reduces`: list of { from = value, others, type, to = row, op }; others: the further parts of a state, whose
 --            row values follow `to`
 --   reduces  all of these
+--   scans    of the nodes "scan": list of { op, type, is_reverse, is_exclusive }. A stage that reads some of them has `feeders`, in order: list
+--            of { scan = number, dag, ins }, whose dag computes what is scanned; of the stage and of feeders an input may be { scan = number }.
+--            is_reverse of a stage: these scans, and so the stage, begin at the end
 -- Of a program with `again`, the last stage reads a value that an earlier one has stored in place of the output; `again` is the same
 -- stage without it.
 function M.stages(types, source)
   local level, is_row, list = levels(source.outputs)
-  local input_number, row_of, program = {}, {}, { stages = {}, reduces = {}, row_types = {}, n_temps = 0 }
+  local input_number, row_of, program = {}, {}, { stages = {}, reduces = {}, row_types = {}, n_temps = 0, scans = {} }
   for k, node in ipairs(source.inputs) do input_number[node] = k - 1 end
   if source.index then input_number[source.index] = M.INDEX end
   local function row_for(node)
@@ -110,9 +114,17 @@ function M.stages(types, source)
     end
     return row_of[node]
   end
+  local scan_of, scan_nodes = {}, {}
+  for _, node in ipairs(list) do
+    if node.op == "scan" then
+      scan_of[node], scan_nodes[#scan_nodes + 1] = #program.scans, node
+      program.scans[#program.scans + 1] = { op = node.reducer, type = node.type, is_reverse = node.value % 2 == 1, is_exclusive = node.value > 1 }
+    end
+  end
   local function is_ready(node) return node.op == "param" or node.op == "const" end
   local function value_of(node)
     if node.op == "input" then return { input = input_number[node], is_element = true } end
+    if scan_of[node] then return { scan = scan_of[node], is_element = true } end
     return { row = row_of[node] }
   end
 
@@ -141,8 +153,24 @@ function M.stages(types, source)
     end
     return found
   end
-  local function cuts_now() -- all row values that are known
-    local cuts = {}
+  -- The scans below some nodes in the same pass, in order.
+  local function scans_below(roots)
+    local seen, found = {}, {}
+    local function visit(node)
+      if seen[node] or is_row[node] then return end
+      seen[node] = true
+      for _, arg in ipairs(node.args) do visit(arg) end
+    end
+    for _, root in ipairs(roots) do visit(root) end
+    for _, node in ipairs(scan_nodes) do found[#found + 1] = seen[node] and node or nil end
+    return found
+  end
+  local function is_from_end(node)
+    local last = scans_below({ node })
+    return #last > 0 and program.scans[scan_of[last[1]] + 1].is_reverse
+  end
+  local function cuts_now() -- all row values that are known, and scans
+    local cuts = table.move(scan_nodes, 1, #scan_nodes, 1, {})
     for node in pairs(row_of) do cuts[#cuts + 1] = node end
     return cuts
   end
@@ -170,6 +198,14 @@ function M.stages(types, source)
     local dag, ins = extract(types, source, roots, cuts)
     local stage = { dag = dag, ins = {}, outs = outs, reduces = {} }
     for k, node in ipairs(ins) do stage.ins[k] = kept and node == kept.node and kept.value or value_of(node) end
+    local scanned = scans_below(roots)
+    if #scanned == 0 then return stage end
+    stage.feeders, stage.is_reverse = {}, is_from_end(scanned[1])
+    for k, node in ipairs(scanned) do
+      local feeder, of = extract(types, source, { node.args[1] }, cuts)
+      stage.feeders[k] = { scan = scan_of[node], dag = feeder, ins = {} }
+      for j, input in ipairs(of) do stage.feeders[k].ins[j] = value_of(input) end
+    end
     return stage
   end
 
@@ -229,7 +265,7 @@ function M.stages(types, source)
     end
     program.stages[#program.stages + 1] = stage
     -- the last stage may read a value of this one, kept in the only output's place
-    if p == deepest and #element_outputs == 1 and #computed == 1 and computed[1].type == source.outputs[1].type then
+    if p == deepest and #scan_nodes == 0 and #element_outputs == 1 and #computed == 1 and computed[1].type == source.outputs[1].type then
       kept = { node = computed[1], value = outs[1] }
     end
   end
@@ -244,19 +280,23 @@ function M.stages(types, source)
     end
     add_rows(nodes, values)
   end
-  if #element_outputs > 0 then
+  for _, from_end in ipairs { false, true } do
     local roots, values = {}, {}
-    for k, output in ipairs(element_outputs) do roots[k], values[k] = output.node, output.value end
-    add_rows(frontier(roots))
-    local is_read, by_kept = false, kept and element_stage(roots, values, kept)
-    for _, value in ipairs(by_kept and by_kept.ins or {}) do is_read = is_read or value == kept.value end
-    for _, value in ipairs(by_kept and by_kept.ins or {}) do is_read = is_read and not value.input end -- it may be the output's memory
-    if is_read then
-      program.kept = kept.value
-      program.stages[#program.stages + 1] = by_kept
+    for _, output in ipairs(element_outputs) do
+      if is_from_end(output.node) == from_end then roots[#roots + 1], values[#values + 1] = output.node, output.value end
     end
-    program.stages[#program.stages + 1] = element_stage(roots, values)
-    program.stages[#program.stages].is_again = is_read
+    if #roots > 0 then
+      add_rows(frontier(roots))
+      local is_read, by_kept = false, kept and element_stage(roots, values, kept)
+      for _, value in ipairs(by_kept and by_kept.ins or {}) do is_read = is_read or value == kept.value end
+      for _, value in ipairs(by_kept and by_kept.ins or {}) do is_read = is_read and not value.input end -- it may be the output's memory
+      if is_read then
+        program.kept = kept.value
+        program.stages[#program.stages + 1] = by_kept
+      end
+      program.stages[#program.stages + 1] = element_stage(roots, values)
+      program.stages[#program.stages].is_again = is_read
+    end
   end
   return program
 end

@@ -18,7 +18,7 @@ M.name, M.declarator = "adjoint", "adjoint"
 M.has_body = false -- lift, combine and finish are what make the op
 M.may_alias = true
 M.is_adjoint = true
-M.has_own_nest = true
+M.has_own_entry, M.has_own_nest = true, true
 M.runtime_needs = scan.runtime_needs
 M.beside_cpu, M.needs_runtime = scan.beside_cpu, scan.needs_runtime
 M.input_types = { i64 = true }
@@ -111,14 +111,20 @@ local function values(c, types, record)
            initial = op.before and string.format("%d", op.initial) or "", n_in = #op.inputs, stored = c.stored(types, record.K, "value") }
 end
 
+-- The dtypes of its operands where the inputs are of dtype D.
+local function operand_dtypes(op, D)
+  local dtypes = {}
+  for k, input in ipairs(op.inputs) do dtypes[k] = input.type or D end
+  dtypes[#dtypes + 1] = D
+  return dtypes
+end
+
 -- Its kernels, one for each dtype that is computed in.
 function M.blocks(kit, types, op, wanted, _, bodies_for)
   local records = { adjoints = {} }
   for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
-    local dtypes = {}
-    for k, input in ipairs(op.inputs) do dtypes[k] = input.type or K end
-    dtypes[#dtypes + 1] = K -- carries
-    dtypes[#dtypes + 1] = K
+    local dtypes = operand_dtypes(op, K)
+    dtypes[#dtypes + 1] = K -- the result, behind the carries
     local classes = ("c"):rep(#dtypes)
     records.adjoints[K] = #records + 1
     records[#records + 1] = { name = kit.name_of(op.c_name .. "_rows", dtypes, "2", classes), op = op, K = K, D = K, dtypes = dtypes, rank = "2",
@@ -129,7 +135,19 @@ function M.blocks(kit, types, op, wanted, _, bodies_for)
   return records, true
 end
 
-function M.cuda_records() return {}, true end -- on the CPU only
+-- Its kernels for CUDA: one for each dtype, in both widths.
+function M.cuda_records(kit, types, op, wanted, _, _, bodies_for)
+  local records, is_made = {}, {}
+  for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do is_made[K] = true end
+  for _, t in ipairs(types.list) do
+    local K = wanted[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
+    for _, is_wide in ipairs(K and is_made[K] and { false, true } or {}) do
+      local fields = { op = op, D = t.name, dtypes = operand_dtypes(op, t.name), is_wide = is_wide, heavy = false, weight = 1 }
+      records[#records + 1] = kit.adjoint_record(fields, K, bodies_for(op, K), function(given) return kit.record(op.c_name, given) end)
+    end
+  end
+  return records, true
+end
 
 -- The row of an op beside its qn_builtin, and the name of the field's value. context: see row.lua
 function M.own_rows(types, op, records, context)

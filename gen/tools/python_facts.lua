@@ -26,7 +26,7 @@ local function python_value(value, dtype)
 end
 
 -- The first example that has all inputs: "x, y" and what comes out, as Python writes both; nil: there is none.
-local function example_of(op)
+function M.example(op)
   if kinds.of(op).dtypes_words then return end -- they want dtype=
   for _, example in ipairs(op.examples or {}) do
     local words, results, is_whole = {}, {}, #op.inputs > 0
@@ -70,7 +70,7 @@ local function absolute(op, formula)
 end
 
 -- "f32 1, f64 2 ULP", or the formula of an absolute error; "": its results are no floats, or nothing is declared.
-local function bound_of(types, op)
+function M.bound(types, op)
   if op.backward_of or kinds.of(op).dtypes_words then return "" end
   local parts, formula = {}, nil
   for _, dtype in ipairs(op.dtypes) do
@@ -98,8 +98,8 @@ function M.text(rows, types)
 # name: (the declared error, an example's arguments, its result)
 FACTS = {]] }
   for _, row in ipairs(rows) do
-    local arguments, result = example_of(row.op)
-    out[#out + 1] = string.format("    %s: (%s, %s, %s),", python_string(row.op.name), python_string(bound_of(types, row.op)),
+    local arguments, result = M.example(row.op)
+    out[#out + 1] = string.format("    %s: (%s, %s, %s),", python_string(row.op.name), python_string(M.bound(types, row.op)),
                                   python_string(arguments or ""), python_string(result or ""))
   end
   out[#out + 1] = "}\n\n# Another library's name: ours.\nALIASES = {"

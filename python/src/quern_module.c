@@ -9,6 +9,7 @@
 #include "op/op.h"
 #include "types/dtypes.h"
 #include "types/promotion.h"
+#include "xla/xla_module.h"
 
 static int add_version(PyObject *module) {
   uint32_t version = quern_version();
@@ -27,7 +28,7 @@ static int execute(PyObject *module) {
   }
   owner = interpreter;
   if (add_version(module) || dtypes_add(module) || promotion_add(module) || array_add(module)) return -1;
-  return op_add(module) || context_add(module) ? -1 : 0;
+  return op_add(module) || context_add(module) || xla_add(module) ? -1 : 0;
 }
 
 static PyMethodDef functions[] = {

@@ -14,7 +14,7 @@ local tap = require "tap"
 local random_bodies = require "random_bodies"
 local texts = require "texts"
 
--- t794 and t798 have those that reduce and scan; adjoints of scans run on the CPU only.
+-- t794 and t798 have those that reduce and scan, and derivatives of scans.
 texts.without = function(op) return kinds.of(op).has_stages or kinds.of(op).is_scan or kinds.of(op).is_adjoint end
 
 local compiler = os.getenv "CXX" or "c++"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tags: long
  *
- * t797-cuda-row-expressions: expressions with reductions in them on CUDA tensors, over any axes, with outputs of rows and of elements,
+ * t797-cuda-row-expressions: expressions with reductions and scans in them on CUDA tensors, over any axes, with outputs of rows and of elements,
  * called or planned, with and without a workspace, and ops of a spec at run time: one kernel each, and the bytes that the interpreter gives on the CPU, those around the
  * outputs included; what is refused. Without a GPU, by the fake driver, a third of them each day; with QUERN_TEST_GPU=1 all, and large
  * ones. QUERN_TEST_SHARD=k/n takes each n-th expression. */
@@ -33,6 +33,13 @@ static const char *const texts[] = {
     "s = sum(sum(x * y@) * x + 1@)",
     "s = max(x@)",
     "s = sum((f64)x@) + prod((f64)x@) * max((f64)x@) - min((f64)x@) + sum((f64)x * x@)",
+    /* These have one axis. */
+    "v = cumulative_sum(x * y@) / sum(x@)",
+    "v = cumulative_sum(x@, exclusive=1) * y; w = cumulative_max(x - y@, reverse=1)",
+    "v = cumulative_sum(exp(x) + y@, reverse=1); w = cumulative_prod(x / 2@)",
+    "v = logcumsumexp(x - max(cumulative_sum(y + x@)@)@) - z",
+    "v = cumulative_min(cumulative_sum(x@) * y@, exclusive=1) + softmax(x@); s = sum(cumulative_sum(x@) > 0 ? x : z@)",
+    "param p; v = cumulative_sum(cumulative_sum((f64)x * (f32)p@, reverse=1)@, reverse=1, exclusive=1) + x",
 };
 enum { N_TEXTS = sizeof texts / sizeof *texts };
 
@@ -105,6 +112,20 @@ static void compare_on_device(subject *s, quern_op *on_cpu, quern_op *on_gpu, qu
   if (*what) report(s, what);
 }
 
+/* The longest axis; all others have at most so many rows. */
+static int64_t one_axis(int64_t most_rows, int ndim, int64_t *shape) {
+  int64_t n = 1;
+  int longest = 0;
+  for (int d = 1; d < ndim; d++)
+    if (shape[d] > shape[longest]) longest = d;
+  for (int d = 0; d < ndim; d++) {
+    if (d == longest) continue;
+    if (n * shape[d] > most_rows) shape[d] = 1;
+    n *= shape[d];
+  }
+  return (int64_t)1 << longest;
+}
+
 /* long_row: not 0: the elements of one, of a few rows; below 0: of many rows. */
 static void draw_case(quern_ctx *cpu, quern_ctx *gpu, const char *form, ref_dtype d, int64_t most, int64_t long_row, rng *r) {
   static subject s;
@@ -113,7 +134,9 @@ static void draw_case(quern_ctx *cpu, quern_ctx *gpu, const char *form, ref_dtyp
   quern_call call = {.size = sizeof call, .params = &p, .n_params = strstr(form, "param") != NULL};
   memset(&s, 0, sizeof s);
   row_shape(r, most, s.shape, &s.ndim);
-  const int64_t axes = row_axes(r, is_on_gpu() ? most : 150, s.ndim, s.shape);
+  const int is_scanned = strstr(form, "cum") != NULL;
+  if (s.ndim == 0 && is_scanned) s.shape[s.ndim++] = 1 + (int64_t)rng_below(r, 3);
+  const int64_t axes = is_scanned ? one_axis(is_on_gpu() ? most : 150, s.ndim, s.shape) : row_axes(r, is_on_gpu() ? most : 150, s.ndim, s.shape);
   s.axes = axes == -1 ? (1 << s.ndim) - 1 : axes;
   if (long_row) {
     s.ndim = 2;
@@ -251,7 +274,7 @@ int main(void) {
       draw_case(cpu, gpu, texts[i], d, k % 10 == 9 ? large : 9500, 0, &r);
       if (k % 10 == 1) draw_case(cpu, gpu, texts[i], d, 9500, is_on_gpu() ? 1000000 + k : 40000 + 997 * k, &r);
       if (k % 10 == 2) draw_case(cpu, gpu, texts[i], d, 9500, 4097 + (int64_t)rng_below(&r, 8000), &r);
-      if (k % 10 == 3) draw_case(cpu, gpu, texts[i], d, 9500, -1 - (int64_t)rng_below(&r, is_on_gpu() ? 64 : 9), &r);
+      if (k % 10 == 3 && (is_on_gpu() || !strstr(texts[i], "cum"))) draw_case(cpu, gpu, texts[i], d, 9500, -1 - (int64_t)rng_below(&r, is_on_gpu() ? 64 : 9), &r);
     }
     group_end();
   }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tags: long
  *
- * t798-cuda-scans: every op that scans on CUDA tensors, also those that find places, and one of a spec at run time, along any axis, from either end, shifted or not, called
- * or planned, in place, with and without a workspace, beside which nothing is written: the bytes that the CPU gives, those around the outputs included, and the
+ * t798-cuda-scans: every op that scans on CUDA tensors, also those that find places, its derivative, and one of a spec at run time, along any
+ * axis, from either end, shifted or not, called or planned, in place, with and without a workspace, beside which nothing is written: the bytes that the CPU gives, those around the outputs included, and the
  * same refusals. Without a GPU, by the fake driver, f32 and one dtype of each op, another each day; with QUERN_TEST_GPU=1 all, and large
  * ones. QUERN_TEST_SHARD=k/n takes each n-th op and dtype. */
 #include "cuda/on_device.h"
@@ -12,36 +12,42 @@ static const char *const names[] = {"cumulative_sum", "cumulative_prod", "logcum
 
 static int64_t n_cut; /* calls that a workspace helped */
 
+/* The first output of a call in place is its first input. A derivative's inputs are grad, and of the scan's input and outputs what it reads. */
 typedef struct scan_case {
   quern_op *op;
-  operand in, out, places; /* places: of an op that finds */
-  mirror on_in, on_out, on_places;
+  operand in[3], out[2]; /* the second output: the places of an op that finds */
+  mirror on_in[3], on_out[2];
   int64_t axis;
-  int n_out, include_initial, exclusive, reverse, is_in_place;
+  int n_in, n_out, include_initial, exclusive, reverse, is_in_place;
 } scan_case;
 
 static quern_status call_there(scan_case *c, const quern_call *call, int is_planned) {
-  DLTensor *in = &c->on_in.t, *out[2] = {c->is_in_place ? in : &c->on_out.t, &c->on_places.t};
-  if (!is_planned) return quern_op_call(c->op, 1, &in, c->n_out, out, call);
+  DLTensor *in[3] = {&c->on_in[0].t, &c->on_in[1].t, &c->on_in[2].t}, *out[2] = {c->is_in_place ? in[0] : &c->on_out[0].t, &c->on_out[1].t};
+  if (!is_planned) return quern_op_call(c->op, c->n_in, in, c->n_out, out, call);
   quern_plan *plan = NULL;
-  void *x = (char *)in->data + in->byte_offset, *y[2] = {NULL, NULL};
+  void *x = (char *)in[0]->data + in[0]->byte_offset, *y[2] = {NULL, NULL};
   for (int k = 0; k < c->n_out; k++) y[k] = (char *)out[k]->data + out[k]->byte_offset;
-  quern_status status = quern_op_prepare(c->op, 1, &in, c->n_out, out, call, &plan);
+  quern_status status = quern_op_prepare(c->op, 1, in, c->n_out, out, call, &plan);
   if (!status) status = quern_plan_run(plan, &x, y, call);
   quern_plan_release(plan);
   return status;
 }
 
 static void report(const scan_case *c, const char *what) {
-  char text[5000];
+  char text[7000];
   const quern_op_info *info = quern_op_describe(c->op);
   int n = snprintf(text, sizeof text, "%s, axis %" PRId64 "%s%s%s%s: %s; seed 0x%" PRIx64 "\n", info->name, c->axis,
                    c->include_initial ? ", include_initial" : "", c->exclusive ? ", exclusive" : "", c->reverse ? ", reverse" : "",
                    c->is_in_place ? ", in place" : "", what, test_seed());
-  n += text_operand(text + n, 1500, "in", &c->in);
-  if (!c->is_in_place) n += text_operand(text + n, 1200, "out", &c->out);
-  if (c->n_out > 1) text_operand(text + n, 1200, "places", &c->places);
+  for (int k = 0; k < c->n_in; k++) n += text_operand(text + n, 1200, info->args[k].name, &c->in[k]);
+  for (int k = c->is_in_place; k < c->n_out; k++) n += text_operand(text + n, 1200, "out", &c->out[k]);
   group_fail("%s", text);
+}
+
+static int scan_params(named_params *p, const quern_op_info *info, const scan_case *c) {
+  params_begin(p);
+  return params_set(p, info, "axes", whole((int64_t)1 << c->axis)) && params_set(p, info, "include_initial", whole(c->include_initial)) &&
+         params_set(p, info, "exclusive", whole(c->exclusive)) && params_set(p, info, "reverse", whole(c->reverse));
 }
 
 static void run_case(scan_case *c, rng *r) {
@@ -50,41 +56,81 @@ static void run_case(scan_case *c, rng *r) {
   named_params p;
   size_t bytes = 0;
   workspace w = {0};
+  DLTensor *in[3], *there_in[3], *out[2], *there_out[2];
   group_count(1);
-  params_begin(&p);
-  if (!params_set(&p, info, "axes", whole((int64_t)1 << c->axis)) || !params_set(&p, info, "include_initial", whole(c->include_initial)) ||
-      !params_set(&p, info, "exclusive", whole(c->exclusive)) || !params_set(&p, info, "reverse", whole(c->reverse)))
-    bail("%s has other parameters", info->name);
-  mirror_make(&c->on_in, &c->in, 0);
-  if (!c->is_in_place) mirror_make(&c->on_out, &c->out, 0);
-  if (c->n_out > 1) mirror_make(&c->on_places, &c->places, 0);
-  DLTensor *in = &c->in.t, *out[2] = {c->is_in_place ? in : &c->out.t, &c->places.t};
-  DLTensor *there_in = &c->on_in.t, *there_out[2] = {c->is_in_place ? there_in : &c->on_out.t, &c->on_places.t};
-  const quern_status wanted = quern_op_call(c->op, 1, &in, c->n_out, out, &p.call);
+  if (!scan_params(&p, info, c)) bail("%s has other parameters", info->name);
+  for (int k = 0; k < c->n_in; k++) {
+    mirror_make(&c->on_in[k], &c->in[k], 0);
+    in[k] = &c->in[k].t, there_in[k] = &c->on_in[k].t;
+  }
+  for (int k = 0; k < c->n_out; k++) {
+    const int is_same = k == 0 && c->is_in_place;
+    if (!is_same) mirror_make(&c->on_out[k], &c->out[k], 0);
+    out[k] = is_same ? in[0] : &c->out[k].t, there_out[k] = is_same ? there_in[0] : &c->on_out[k].t;
+  }
+  const quern_status wanted = quern_op_call(c->op, c->n_in, in, c->n_out, out, &p.call);
   if (wanted) snprintf(why, sizeof why, "%s", quern_last_error());
   quern_call call = p.call;
-  if (quern_op_workspace(c->op, 1, &there_in, c->n_out, there_out, &call, &bytes) == 0 && bytes && rng_below(r, 4)) {
+  if (quern_op_workspace(c->op, c->n_in, there_in, c->n_out, there_out, &call, &bytes) == 0 && bytes && rng_below(r, 4)) {
     const int offset = (int)rng_below(r, 2) * 8;
     w = workspace_make(bytes + (size_t)offset - (rng_below(r, 6) == 0), offset, &call); /* one byte too few: without */
     n_cut++;
   }
-  const quern_status got = call_there(c, &call, (int)rng_below(r, 2));
+  const int is_planned = rng_below(r, 2) && c->n_in == 1 && !strstr(info->name, "_backward");
+  const quern_status got = call_there(c, &call, is_planned);
   if (got != wanted || (got && strcmp(why, quern_last_error())))
     snprintf(what, sizeof what, "%s, %s; on the CPU %s, %s", status_name(got), got ? quern_last_error() : "", status_name(wanted), why);
-  else if (!mirror_same(c->is_in_place ? &c->on_in : &c->on_out, what, sizeof what) && !*what)
-    snprintf(what, sizeof what, "other bytes");
-  if (!*what && c->n_out > 1 && !mirror_same(&c->on_places, what, sizeof what) && !*what) snprintf(what, sizeof what, "other places");
+  for (int k = 0; k < c->n_in && !*what; k++) /* of a call in place, the first is the result */
+    if (!mirror_same(&c->on_in[k], what, sizeof what) && !*what) snprintf(what, sizeof what, "input %d: other bytes", k);
+  for (int k = c->is_in_place; k < c->n_out && !*what; k++)
+    if (!mirror_same(&c->on_out[k], what, sizeof what) && !*what) snprintf(what, sizeof what, "output %d: other bytes", k);
   if (w.allocated && !workspace_is_kept(&w)) snprintf(what, sizeof what, "something beside the workspace was written");
   device_free(w.allocated);
   if (*what) report(c, what);
-  mirror_free(&c->on_in);
-  if (!c->is_in_place) mirror_free(&c->on_out);
-  if (c->n_out > 1) mirror_free(&c->on_places);
+  for (int k = 0; k < c->n_in; k++) mirror_free(&c->on_in[k]);
+  for (int k = c->is_in_place; k < c->n_out; k++) mirror_free(&c->on_out[k]);
 }
 
-/* along: not 0: the elements of the axis, of a few rows. */
-static void draw_case(quern_op *op, ref_dtype d, int64_t most, int64_t along, rng *r) {
-  scan_case c = {.op = op, .reverse = (int)rng_below(r, 2)};
+static void free_operands(scan_case *c) {
+  for (int k = 0; k < c->n_in; k++) operand_free(&c->in[k]);
+  for (int k = c->is_in_place; k < c->n_out; k++) operand_free(&c->out[k]);
+}
+
+/* Whether an output may have its memory: no element is repeated. */
+static int may_be_result(const operand *o) {
+  int may = 1;
+  for (int k = 0; k < o->t.ndim; k++) may &= o->t.strides[k] != 0 || o->t.shape[k] <= 1;
+  return may;
+}
+
+/* The derivative of a scan whose case has run. */
+static void run_backward(quern_op *back, scan_case *of, rng *r) {
+  const quern_op_info *info = quern_op_describe(back);
+  const operand *const y = &of->out[0];
+  scan_case c = *of;
+  const ref_dtype d = of->in[0].d;
+  c.op = back, c.n_in = info->n_in, c.n_out = 1;
+  row_layout(&c.in[0], rng_below(r, 6) ? d : REF_F32, y->t.ndim, y->t.shape, 0, r);
+  row_fill(&c.in[0], r);
+  for (int k = 1; k < c.n_in; k++) c.in[k] = strcmp(info->args[k].name, "x") == 0 ? of->in[0] : of->out[of->n_out - 1];
+  c.is_in_place = !of->include_initial && !of->exclusive && c.in[0].d == d && rng_below(r, 4) == 0 && may_be_result(&c.in[0]);
+  if (!c.is_in_place) {
+    quern_shape measured = {.size = sizeof measured};
+    DLTensor *in[3] = {&c.in[0].t, &c.in[1].t, &c.in[2].t};
+    named_params p;
+    scan_params(&p, info, &c);
+    if (quern_op_measure(back, c.n_in, in, 1, &measured, &p.call)) bail("%s: %s", info->name, quern_last_error());
+    row_layout(&c.out[0], rng_below(r, 6) ? ref_dtype_of(measured.dtype) : REF_F64, measured.ndim, measured.shape, 1, r);
+    operand_fill(&c.out[0], r);
+  }
+  run_case(&c, r);
+  operand_free(&c.in[0]);
+  if (!c.is_in_place) operand_free(&c.out[0]);
+}
+
+/* along: not 0: the elements of the axis, of a few rows. back: the op's derivative, or NULL */
+static void draw_case(quern_op *op, quern_op *back, ref_dtype d, int64_t most, int64_t along, rng *r) {
+  scan_case c = {.op = op, .n_in = 1, .reverse = (int)rng_below(r, 2)};
   int64_t shape[QUERN_MAX_NDIM];
   int ndim;
   row_shape(r, most, shape, &ndim);
@@ -102,67 +148,36 @@ static void draw_case(quern_op *op, ref_dtype d, int64_t most, int64_t along, rn
   const uint64_t shift = rng_below(r, 4);
   c.include_initial = shift == 1, c.exclusive = shift == 2;
   quern_shape measured[2] = {{.size = sizeof measured[0]}, {.size = sizeof measured[0]}};
-  row_layout(&c.in, d, ndim, shape, 0, r);
-  row_fill(&c.in, r);
+  row_layout(&c.in[0], d, ndim, shape, 0, r);
+  row_fill(&c.in[0], r);
   const quern_op_info *info = quern_op_describe(op);
   named_params p;
-  DLTensor *in = &c.in.t;
-  params_begin(&p);
-  params_set(&p, info, "axes", whole((int64_t)1 << c.axis));
-  params_set(&p, info, "include_initial", whole(c.include_initial));
+  DLTensor *in = &c.in[0].t;
+  scan_params(&p, info, &c);
   c.n_out = info->n_out;
   if (quern_op_measure(op, 1, &in, c.n_out, measured, &p.call)) bail("%s: %s", info->name, quern_last_error());
-  c.is_in_place = shift == 0 && ref_dtype_of(measured[0].dtype) == d && rng_below(r, 4) == 0;
-  for (int k = 0; k < ndim && c.is_in_place; k++) c.is_in_place = c.in.t.strides[k] != 0 || shape[k] <= 1;
-  if (!c.is_in_place) {
-    const ref_dtype result = ref_dtype_of(measured[0].dtype);
-    row_layout(&c.out, ref_dtype_kind(result) == REF_KIND_FLOAT && rng_below(r, 6) == 0 ? REF_F64 : result, ndim, measured[0].shape, 1, r);
-    operand_fill(&c.out, r);
-  }
-  if (c.n_out > 1) {
-    row_layout(&c.places, REF_I64, ndim, measured[1].shape, 1, r);
-    operand_fill(&c.places, r);
+  c.is_in_place = shift == 0 && !back && ref_dtype_of(measured[0].dtype) == d && rng_below(r, 4) == 0 && may_be_result(&c.in[0]);
+  for (int k = c.is_in_place; k < c.n_out; k++) {
+    const ref_dtype result = ref_dtype_of(measured[k].dtype);
+    row_layout(&c.out[k], ref_dtype_kind(result) == REF_KIND_FLOAT && !back && rng_below(r, 6) == 0 ? REF_F64 : result, ndim, measured[k].shape, 1, r);
+    operand_fill(&c.out[k], r);
   }
   run_case(&c, r);
-  operand_free(&c.in);
-  if (c.n_out > 1) operand_free(&c.places);
-  if (!c.is_in_place) operand_free(&c.out);
-}
-
-/* What runs on the CPU only: an expression with a scan, a derivative. */
-static void test_refused(void) {
-  static const char *const texts[] = {"y = cumulative_sum(x * 2, axis=0)", "cumulative_sum_backward"};
-  const int64_t shape[1] = {40};
-  rng r;
-  rng_seed(&r, 79899);
-  for (int k = 0; k < 2; k++) {
-    quern_op *op;
-    operand in, out;
-    mirror on_in, on_out;
-    if (k ? quern_op_find(NULL, texts[k], &op) : quern_op_compile(NULL, texts[k], &op)) {
-      skip(1, "this build has no %s", texts[k]);
-      continue;
-    }
-    operand_make(&in, REF_F32, 1, shape, NULL, &r);
-    operand_make(&out, REF_F32, 1, shape, NULL, &r);
-    mirror_make(&on_in, &in, 0);
-    mirror_make(&on_out, &out, 0);
-    DLTensor *x = &on_in.t, *y = &on_out.t;
-    is_int(quern_op_call(op, 1, &x, 1, &y, NULL), QUERN_E_DEVICE, "%s: %s", texts[k], quern_last_error());
-    mirror_free(&on_in);
-    mirror_free(&on_out);
-    operand_free(&in);
-    operand_free(&out);
-    quern_op_release(op);
-  }
+  if (back) run_backward(back, &c, r);
+  free_operands(&c);
 }
 
 /* Draws the cases of an op and a dtype. */
 static void draw_cases(quern_op *op, int number, ref_dtype d) {
+  char name[80];
+  quern_op *back = NULL;
   rng r;
   rng_seed(&r, 79800 + 100 * (uint64_t)number + (uint64_t)d);
-  for (int k = 0; k < (is_on_gpu() ? 200 : 30); k++) draw_case(op, d, is_on_gpu() && k % 10 == 0 ? 3000000 : 9500, 0, &r);
-  for (int k = 0; k < (is_on_gpu() ? 20 : 3); k++) draw_case(op, d, 9500, is_on_gpu() && k > 4 ? 3000000 : 17000 + k * 60000, &r);
+  snprintf(name, sizeof name, "%s_backward", quern_op_describe(op)->name);
+  if (ref_dtype_kind(d) == REF_KIND_FLOAT && quern_op_find(NULL, name, &back)) back = NULL;
+  for (int k = 0; k < (is_on_gpu() ? 200 : 30); k++) draw_case(op, k % (is_on_gpu() ? 2 : 3) == 1 ? back : NULL, d, is_on_gpu() && k % 10 == 0 ? 3000000 : 9500, 0, &r);
+  for (int k = 0; k < (is_on_gpu() ? 20 : 3); k++) draw_case(op, k % (is_on_gpu() ? 2 : 3) == 1 ? back : NULL, d, 9500, is_on_gpu() && k > 4 ? 3000000 : 17000 + k * 60000, &r);
+  quern_op_release(back);
 }
 
 /* A scan of a spec that is loaded at run time. */
@@ -205,6 +220,5 @@ int main(void) {
   }
   if (shard == 0) test_spec();
   ok(n_cut > 0 || shard > 0, "workspaces helped %" PRId64 " calls", n_cut);
-  test_refused();
   return done_testing();
 }

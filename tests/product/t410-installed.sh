@@ -34,6 +34,22 @@ for place in "$build" moved; do
   ok $? "none is in what is $([ $place = moved ] && echo installed || echo built): $(wc -l <paths) run paths"
 done
 grep -q '/bin/quern$' paths && grep -q '/quern-gen.so$' paths; ok $? '  the program is among them, and the generator'
+# Hardened: what is linked is bound at start-up and then read-only, stacks are guarded and never run, calls of libc with buffers are checked.
+if ! grep -q '^CMAKE_BUILD_TYPE:STRING=Debug' "$build/CMakeCache.txt" && ! grep -q '^QUERN_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
+  find moved \( -name 'libquern.so.0.1.0' -o -name 'quern-*.so' -o -path '*/bin/quern' \) -type f >hardened
+  find "$build/python/quern" -name '_quern*.so' >>hardened
+  [ "$(wc -l <hardened)" -ge 3 ]; ok $? 'binaries are found'
+  while IFS= read -r file; do
+    readelf -d "$file" | grep -q 'NOW' && readelf -lW "$file" | grep -q GNU_RELRO && ! readelf -lW "$file" | grep -q 'GNU_STACK.*RWE' &&
+      readelf -sW --dyn-syms "$file" | grep -q __stack_chk_fail && readelf -sW --dyn-syms "$file" | grep -q '_chk@'
+    ok $? "  $(basename "$file") is hardened"
+  done <hardened
+  if [ "$(uname -m)" = x86_64 ]; then
+    objdump -d --disassemble=quern_op_call "$(find moved -name libquern.so.0.1.0)" | grep -A1 '<quern_op_call>:' | grep -q endbr64
+    ok $? '  and its functions are marked for indirect calls'
+  fi
+fi
+[ -n "$(find moved -path '*doc*' -name LICENSE)" ]; ok $? 'the licence is installed'
 generator=moved/share/quern
 [ -e "$generator/build.lua" ]; ok $? 'the generator is there'
 ! grep -rlF "$source" "$generator" >said; ok $? '  without a path of the source tree'

@@ -26,11 +26,11 @@ cd "$work" || exit 1
 mypy() { "$folder/bin/python" -m mypy --strict --cache-dir "$folder/cache" "$@" >"$said" 2>&1; }
 
 mypy "$build/python/quern/__init__.pyi"; ok $? 'the stub, strictly'
-# (Each op has a class of its own in the stub, for its arguments' names. Array's buffer has no name before 3.12.)
+# (Each op has a class of its own in the stub, for its arguments' names. Array's buffer has no name before 3.12. There is no JAX.)
 "$folder/bin/python" -c 'import quern
-print("quern.Op", "quern.Array.__buffer__", *["quern._?%s" % name for name in quern.ops()], sep="\n")' >ops
+print("quern.Op", "quern.Array.__buffer__", "quern.jax", *["quern._?%s" % name for name in quern.ops()], sep="\n")' >ops
 # quern._quern has no stub of its own; pandas' and others' need not be here.
-printf '[mypy]\n[mypy-quern.*,pandas.*,xarray.*,pyarrow.*]\nignore_missing_imports = True\n' >settings
+printf '[mypy]\n[mypy-quern.*,pandas.*,xarray.*,pyarrow.*,jax.*]\nignore_missing_imports = True\n' >settings
 "$folder/bin/python" -m mypy.stubtest --mypy-config-file settings --allowlist ops --ignore-unused-allowlist quern >"$said" 2>&1
 ok $? '  says what the module has'
 cat >right.py <<'PY'

@@ -3,6 +3,7 @@
 -- Records of CUDA kernels -> files of text: fills the templates, as kernels.lua does for C. A file includes nothing: it begins
 -- with the text of the headers.
 
+local adjoints_cuda = require "gen.targets.cuda.adjoints"
 local dag_of = require "gen.graph.dag"
 local kinds = require "gen.kinds.kinds"
 local locals_of = require "gen.targets.locals"
@@ -24,7 +25,8 @@ local M = {}
 
 -- The headers at the head of a file, in this order.
 M.HEADERS = { "kernel_cuda.h", "kernel_items.h" }
-M.TEMPLATES = { "elementwise", "transpose", rows_cuda.TEMPLATE, short_rows.TEMPLATE, scans_cuda.TEMPLATE }
+M.FURTHER_HEADERS = { rows_cuda.HEADER, "kernel_scans.h" } -- where a record or its's `by` has them; it has the first where it says nothing
+M.TEMPLATES = { "elementwise", "transpose", rows_cuda.TEMPLATE, short_rows.TEMPLATE, scans_cuda.TEMPLATE, adjoints_cuda.TEMPLATE }
 M.VALUE_FLAG = 8 -- the bit of `flags` that says that input 0 is a by-value scalar
 
 local cast_text = operands_of.cast_text
@@ -38,7 +40,7 @@ function M.sources(read, types)
     templates[name] = template.parse(file, read(file), read)
   end
   for _, name in ipairs(M.HEADERS) do headers[name] = licence.without(read("templates/cuda/" .. name)) end
-  headers[rows_cuda.HEADER] = licence.without(read("templates/cuda/" .. rows_cuda.HEADER))
+  for _, name in ipairs(M.FURTHER_HEADERS) do headers[name] = licence.without(read("templates/cuda/" .. name)) end
   headers.dtypes = types and dtypes_of.text(types, read) or ""
   return templates, headers
 end
@@ -318,9 +320,11 @@ end
 function M.file(types, banner, entries, templates, headers, prefix)
   local out = { table.concat(banner, "\n") }
   if #banner == 0 then out = {} end
-  local needed, has_rows = table.move(M.HEADERS, 1, #M.HEADERS, 1, {}), false
-  for _, entry in ipairs(entries) do has_rows = has_rows or entry.record.program ~= nil end
-  if has_rows then needed[#needed + 1] = rows_cuda.HEADER end
+  local needed, is_needed = table.move(M.HEADERS, 1, #M.HEADERS, 1, {}), {}
+  for _, entry in ipairs(entries) do
+    for _, name in ipairs(entry.record.program and (entry.record.headers or entry.record.by.HEADERS or { rows_cuda.HEADER }) or {}) do is_needed[name] = true end
+  end
+  for _, name in ipairs(M.FURTHER_HEADERS) do needed[#needed + 1] = is_needed[name] and name or nil end
   for _, name in ipairs(headers and needed or {}) do
     out[#out + 1] = names_of.rename(headers[name]:gsub('\n#include "kernel_%l+%.h"', ""), prefix or names_of.LIBRARY)
   end

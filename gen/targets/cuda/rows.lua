@@ -10,6 +10,7 @@ local kinds = require "gen.kinds.kinds"
 local locals_of = require "gen.targets.locals"
 local number = require "gen.base.number"
 local operands_of = require "gen.targets.operands"
+local row_scans = require "gen.targets.cuda.row_scans"
 local rows = require "gen.graph.rows"
 local target_cuda = require "gen.targets.cuda.emit"
 
@@ -26,6 +27,7 @@ function M.record(types, fields, dag, form, make)
   fields.classes, fields.rank = ("s"):rep(#fields.dtypes), form.RANK
   local record = make(fields)
   record.template, record.by, record.program = form.TEMPLATE, form, rows.stages(types, dag)
+  record.headers = #record.program.scans > 0 and { M.HEADER, row_scans.HEADER } or nil
   return record
 end
 
@@ -72,8 +74,9 @@ function M.reducer_name(reduce) return string.format("q_by_%s_%s", reduce.op.c_n
 
 -- The structs that a record's kernel combines by, with the type T of a state: list of { name, text }.
 function M.reducers(types, record, dag)
-  local list = {}
-  for _, reduce in ipairs(record.program.reduces) do
+  local list, all = {}, table.move(record.program.reduces, 1, #record.program.reduces, 1, {})
+  table.move(record.program.scans or {}, 1, #(record.program.scans or {}), #all + 1, all)
+  for _, reduce in ipairs(all) do
     local combine = dag.combine_of(reduce.op, reduce.type)
     local names, order, results, parts, n = {}, dag_of.order(combine.outputs), {}, {}, #combine.outputs
     for k, node in ipairs(combine.inputs) do
@@ -108,10 +111,13 @@ end
 
 -- The inputs that the elements of a stage are made of, as a set of their numbers.
 local function inputs_of(stage)
-  local set, in_use = {}, stage.dag and operands_of.used(stage.dag) or {}
-  for k, node in ipairs(stage.dag and stage.dag.inputs or {}) do
-    local input = stage.ins[k].input
-    if input and input ~= rows.INDEX and in_use[node] then set[input] = true end
+  local set = {}
+  for _, part in ipairs { stage, table.unpack(stage.feeders or {}) } do
+    local in_use = part.dag and operands_of.used(part.dag) or {}
+    for k, node in ipairs(part.dag and part.dag.inputs or {}) do
+      local input = part.ins[k].input
+      if input and input ~= rows.INDEX and in_use[node] then set[input] = true end
+    end
   end
   for _, reduce in ipairs(stage.reduces) do
     for _, value in ipairs { reduce.from, table.unpack(reduce.others) } do
@@ -140,7 +146,7 @@ end
 local function kept_bytes(types, record)
   local bytes, seen, is_kept = 0, {}, {}
   for _, stage in ipairs(stages_of(record.program)) do
-    for k in pairs(stage.is_row and {} or inputs_of(stage)) do
+    for k in pairs((stage.is_row or stage.is_reverse) and {} or inputs_of(stage)) do
       if seen[k] and not is_kept[k] then bytes = bytes + types.by_name[record.dtypes[k + 1]].size end
       is_kept[k], seen[k] = seen[k], true
     end
@@ -197,12 +203,32 @@ local function reads_place(stage)
   for _, value in ipairs(stage.ins) do
     if value.input == rows.INDEX then return true end
   end
-  for _, reduce in ipairs(stage.reduces) do
+  for _, reduce in ipairs(stage.reduces or {}) do
     for _, value in ipairs { reduce.from, table.unpack(reduce.others) } do
       if value.input == rows.INDEX then return true end
     end
   end
   return false
+end
+
+-- Bytes in shared memory of a lane's node of each reduction that a stage has; arrays serve several stages.
+local function node_bytes(types, program)
+  local seen, bytes = {}, 0
+  for _, stage in ipairs(stages_of(program)) do
+    for nth, reduce in ipairs(stage.reduces) do
+      local key = nth .. " " .. (#reduce.others > 0 and M.reducer_name(reduce) or types.by_name[reduce.type].c)
+      if not seen[key] then bytes = bytes + state_bytes(types, reduce) end
+      seen[key] = true
+    end
+  end
+  return bytes
+end
+
+-- Why a record has no kernel, as a phrase; nil: it has one.
+function M.excess(types, record)
+  local _, of_scans = row_scans.shared_bytes(types, record.program)
+  if of_scans == 0 or node_bytes(types, record.program) * 256 + of_scans <= SHARED_BYTES then return nil end
+  return "beside a scan it has more reductions than shared memory has room for; write two expressions"
 end
 
 -- kit: input_text, output_text, param_text, param_name of kernels.lua;
@@ -212,13 +238,14 @@ function M.values(kit, types, entry, parsed, tables, of_run)
   local n_in, program, op = #dag.inputs, record.program, record.op
   local list = operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, nil)
   local values = { params = {}, operands = list, reducers = {}, stages = {}, slots = M.SLOTS, totals = {}, values = 0,
-                   nodes = 512, is_local = false, is_held = false, bytes = 0 }
+                   nodes = 512, is_local = false, is_held = false, bytes = 0, has_scans = #program.scans > 0 }
   local used, others = operands_of.used(dag), { "k" }
   of_run = of_run or "[k]"
   for _, o in ipairs(list) do
     o.vectors, o.base, o.value_bit = "got_" .. o.short, "to_" .. o.short, kit.VALUE_FLAG + o.index
     o.tile, o.pitch, o.kept = "tile_" .. o.short, "pitch_" .. o.short, "kept_" .. o.short
     o.is_loaded, o.is_tiled, o.is_kept, o.is_again, o.before_kept, o.before = false, false, false, false, 0, values.bytes
+    o.first = o.base
     values.bytes = values.bytes + o.size
   end
   values.bytes = nil
@@ -230,9 +257,13 @@ function M.values(kit, types, entry, parsed, tables, of_run)
   for id = 0, #program.reduces - 1 do table.move({ "tree_" .. id, "sum_" .. id, "lane_" .. id }, 1, 3, #others + 1, others) end
   for at = 0, #program.reduces - 1 do table.move({ "node_" .. at, "waiting_" .. at }, 1, 2, #others + 1, others) end
 
+  table.move(row_scans.names(program), 1, 2 * #program.scans, #others + 1, others)
+
   local is_read = {} -- row values
   for _, stage in ipairs(stages_of(program)) do
-    for _, value in ipairs(stage.ins) do is_read[value.row or false] = true end
+    for _, part in ipairs { stage, table.unpack(stage.feeders or {}) } do
+      for _, value in ipairs(part.ins) do is_read[value.row or false] = true end
+    end
   end
   -- shared: arrays of shared memory that there are, by number in a stage and by type; reduced: the last stage that reduces
   local shared, id, is_loaded, reduced = {}, 0, {}, nil
@@ -243,7 +274,9 @@ function M.values(kit, types, entry, parsed, tables, of_run)
   for _, stage in ipairs(stages_of(program)) do
     if not stage.is_row then position = position + 1 end
     local made = { is_row = stage.is_row, body = {}, totals = {}, outputs = {}, operands = {}, inputs = {}, reduces = {}, is_stored = false,
-                   number = position, when = string.format(" && (!stage || (stage == %d && step == 2))", reduced or 1) }
+                   number = position, has_scans = stage.feeders ~= nil, is_back = stage.is_reverse == true, feeders = {},
+                   at = stage.is_reverse and "n - 1 - (first + 16 * k)" or "first + 16 * k",
+                   when = string.format(" && (!stage || (stage == %d && step == 2))", reduced or 1) }
     local function stored(out, node, value)
       local o = setmetatable({}, { __index = list[n_in + 1 + out.output] })
       o.value = stage.is_row and row_output(kit, types, op, o, node, value, of_run ~= "") or kit.output_text(types, o, node, value)
@@ -274,30 +307,41 @@ function M.values(kit, types, entry, parsed, tables, of_run)
       local function need(k) -- operand k, an input
         if is_met[k] or k == rows.INDEX then return end
         is_met[k] = true
-        local o = setmetatable({ is_again = is_loaded[k] == true }, { __index = list[k + 1] })
+        local o = setmetatable({ is_again = is_loaded[k] == true and not made.is_back, first = made.has_scans and list[k + 1].row or nil },
+                               { __index = list[k + 1] })
         list[k + 1].is_kept = list[k + 1].is_kept or o.is_again
-        is_loaded[k], list[k + 1].is_loaded, list[k + 1].is_tiled = true, true, true
+        is_loaded[k] = is_loaded[k] or not made.is_back
+        list[k + 1].is_loaded, list[k + 1].is_tiled = true, true
         table.insert(made.inputs, o)
         table.insert(made.operands, o)
       end
-      if stage.dag then
-        local variable_of, in_use = {}, operands_of.used(stage.dag)
-        local bare = target_cuda.looked_at(dag_of.order(stage.dag.outputs))
-        for k, node in ipairs(stage.dag.inputs) do
-          local value = stage.ins[k]
+      -- Adds the statements that compute a DAG's results, here or in a feeder. Returns their texts.
+      local function emit(part, body)
+        local variable_of, in_use = {}, operands_of.used(part.dag)
+        local bare = target_cuda.looked_at(dag_of.order(part.dag.outputs))
+        for k, node in ipairs(part.dag.inputs) do
+          local value = part.ins[k]
           if value.row then
             variable_of[node] = total_name(value.row)
+          elseif value.scan then
+            variable_of[node] = row_scans.name(value.scan) .. "[k]"
           elseif value.input == rows.INDEX then
             variable_of[node] = PLACE
           elseif in_use[node] then
             local o = list[value.input + 1]
             need(value.input)
             variable_of[node] = o.name
-            table.insert(made.body, kit.input_text(types, o, node, o.vectors .. of_run, nil, bare[node]))
+            table.insert(body, kit.input_text(types, o, node, o.vectors .. of_run, nil, bare[node]))
           end
         end
-        local lines, results = emit_stage(kit, types, stage, parsed, list, others, tables, variable_of)
-        table.move(lines, 1, #lines, #made.body + 1, made.body)
+        local lines, results = emit_stage(kit, types, part, parsed, list, others, tables, variable_of)
+        table.move(lines, 1, #lines, #body + 1, body)
+        return results
+      end
+      made.feeders = row_scans.feeders(types, program, stage, function(feeder, body) return emit(feeder, body)[1] end, reads_place, empty_text,
+                                       M.reducer_name)
+      if stage.dag then
+        local results = emit(stage, made.body)
         for k, out in ipairs(stage.outs) do
           if out.temp then
             value_of_temp[out.temp] = results[k]
@@ -342,7 +386,7 @@ function M.values(kit, types, entry, parsed, tables, of_run)
         shared[nth] = shared[nth] or {}
         if not shared[nth][element] then
           shared[nth][element] = true
-          table.insert(values.reducers, { number = nth - 1, element = element, bytes = state_bytes(types, reduce) })
+          table.insert(values.reducers, { number = nth - 1, element = element })
         end
       end
     end
@@ -359,9 +403,9 @@ function M.values(kit, types, entry, parsed, tables, of_run)
     for _, o in ipairs(stage.inputs) do stage.has_kept = stage.has_kept or o.is_kept end
   end
   -- Of many reductions in one stage the nodes that wait are in each thread's own memory.
-  local bytes = 0
-  for _, r in ipairs(values.reducers) do bytes = bytes + r.bytes * (values.nodes + M.SLOTS * 16) end
-  if bytes > SHARED_BYTES then values.nodes, values.is_local = 256, true end
+  local widest, of_scans = row_scans.shared_bytes(types, program)
+  values.scan_bytes = widest
+  if node_bytes(types, program) * (values.nodes + M.SLOTS * 16) + of_scans > SHARED_BYTES then values.nodes, values.is_local = 256, true end
   for _, stage in ipairs(values.stages) do
     for _, r in ipairs(stage.reduces) do
       r.number = r.number .. "_" .. r.element:gsub("::", "_")

@@ -46,14 +46,15 @@ end
 
 function M.arguments_name(shape) return string.format("q_scan_%d_%d", shape.operands, shape.rank) end
 
--- Fields of 8 bytes.
-function M.n_arguments(shape) return shape.operands * (1 + shape.rank) + FIXED_FIELDS + (shape.operands > 2 and 2 or 0) + 3 * shape.rank end
+-- Fields of 8 bytes, with `more` of them beside those that all kernels have that are launched so.
+function M.n_fields(shape, more) return shape.operands * (1 + shape.rank) + FIXED_FIELDS + more + 3 * shape.rank end
+function M.n_arguments(shape) return M.n_fields(shape, shape.operands > 2 and 2 or 0) end
 
-function M.arguments_text(shape)
+-- The struct of arguments. more: { names, comment } of further fields, or nil
+function M.struct_text(name, shape, more)
   local n, r = shape.operands, shape.rank
-  local places = "  u64 turn, initial_place; /* the last place, which places are subtracted from, or -1; where that of no elements is */\n"
   return table.concat({
-    string.format("struct %s {", M.arguments_name(shape)),
+    string.format("struct %s {", name),
     string.format("  u64 ptr[%d]; /* addresses of the first element, and of its result */", n),
     "  u64 items, rows; /* items: chunks that a block has at a time; of step 2, 16 spans, of step 3, 256 rows */",
     "  u64 flags; /* 1: the output is streamed; 2: turned; 8: the result of no elements is stored */",
@@ -64,11 +65,15 @@ function M.arguments_text(shape)
     "  u64 piece_divisor[2], span_divisor[2]; /* of row_pieces, spans */",
     "  u64 initial, initial_offset; /* the result of no elements: its bits; where it is, from the row's first result */",
     "  u64 totals, ends; /* in the workspace: of chunks, of spans; then what comes before each */",
-    string.format("%s  i64 n[%d]; /* extents: the axis, then what is kept */", n > 2 and places or "", r),
+    string.format("%s  i64 n[%d]; /* extents: the axis, then what is kept */", more and string.format("  u64 %s; /* %s */\n", more[1], more[2]) or "", r),
     string.format("  i64 stride[%d][%d]; /* in bytes */", n, r),
     string.format("  u64 divisor[%d][2]; /* of n[0], n[1], ... */", r),
     "};" }, "\n") .. "\n"
 end
+
+local PLACES = { "turn, initial_place", "the last place, which places are subtracted from, or -1; where that of no elements is" }
+
+function M.arguments_text(shape) return M.struct_text(M.arguments_name(shape), shape, shape.operands > 2 and PLACES or nil) end
 
 -- kit: see rows.lua
 function M.values(kit, types, entry)

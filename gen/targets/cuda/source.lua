@@ -3,6 +3,8 @@
 -- One CUDA kernel at run time, as a complete text: of a host's expression, or of a built-in op that is no expression because it
 -- copies, casts or computes from indices. The kernel's name is in the request.
 
+local adjoints = require "gen.graph.adjoints"
+local adjoints_cuda = require "gen.targets.cuda.adjoints"
 local expr = require "gen.graph.expr"
 local host = require "gen.graph.host"
 local kernels_cuda = require "gen.targets.cuda.kernels"
@@ -55,19 +57,26 @@ end
 
 local function form_of_rows(request) return tostring(request.rank) == short_rows.RANK and short_rows or rows_cuda end
 
--- The entry of an op that reduces for kernels_cuda.file, or nil, message, kind.
-local function entry_of_rows(model, op, request)
-  local types, promoted, why = model.types, nil, nil
+-- The dtype that an op over axes computes in for operands of these dtypes; or nil, message, kind.
+local function dtype_of_kernel(types, op, dtypes)
+  local promoted, why
   for k, input in ipairs(op.inputs) do
-    if not input.type then promoted, why = promote.common(types, promoted or request.dtypes[k], request.dtypes[k]) end
+    if not input.type then promoted, why = promote.common(types, promoted or dtypes[k], dtypes[k]) end
     if why then return nil, string.format("%s: %s", op.name, why), "dtype" end
   end
-  local K = promoted and #request.dtypes == #op.inputs + #op.outputs and expr.compute_type(types, op, promoted)
+  local K = promoted and #dtypes == #op.inputs + #op.outputs and expr.compute_type(types, op, promoted)
   if not K then return nil, string.format("%s: no dtype '%s'", op.name, promoted), "dtype" end
+  return K
+end
+
+-- The entry of an op that reduces for kernels_cuda.file, or nil, message, kind.
+local function entry_of_rows(model, op, request)
+  local K, why, trouble = dtype_of_kernel(model.types, op, request.dtypes)
+  if not K then return nil, why, trouble end
   local dag, message, kind = expr.op_dag(model, op, K)
   if not dag then return nil, message, kind end
   local fields = { op = op, K = K, dtypes = table.move(request.dtypes, 1, #request.dtypes, 1, {}) }
-  return { record = rows_cuda.record(types, fields, dag, form_of_rows(request), function(given) return given end), dag = dag }
+  return { record = rows_cuda.record(model.types, fields, dag, form_of_rows(request), function(given) return given end), dag = dag }
 end
 
 -- The entry of an op that scans for kernels_cuda.file, or nil, message, kind.
@@ -82,11 +91,21 @@ local function entry_of_scan(model, op, request)
   return { record = record, dag = record.dag }
 end
 
+-- The entry of a derivative of a scan for kernels_cuda.file, or nil, message, kind.
+local function entry_of_adjoint(model, op, request)
+  local K, why, trouble = dtype_of_kernel(model.types, op, request.dtypes)
+  if not K then return nil, why, trouble end
+  local fields = { op = op, dtypes = table.move(request.dtypes, 1, #request.dtypes, 1, {}) }
+  local record = adjoints_cuda.record(fields, K, adjoints.of(model, op, K), function(given) return given end)
+  return { record = record, dag = record.dag }
+end
+
 -- The entry of such an op for kernels_cuda.file, or nil, message, kind.
 local function entry_of_op(model, op, request)
   local kind = kinds.of(op)
   if kind.has_stages then return entry_of_rows(model, op, request) end
   if kind.is_scan then return entry_of_scan(model, op, request) end
+  if kind.is_adjoint then return entry_of_adjoint(model, op, request) end
   if kind.has_indices then return entry_of_index(model, op, request) end
   local types, dtypes, n_in = model.types, table.move(request.dtypes, 1, #request.dtypes, 1, {}), request.n_in
   if #op.inputs ~= n_in or #dtypes ~= n_in + 1 then
@@ -148,6 +167,8 @@ function M.text(model, banner, request, templates, headers)
   record.name, record.classes, record.is_wide = request.symbol, request.classes, request.is_wide
   record.rank = request.rank == 0 and "n" or tostring(request.rank)
   if not record.program then record.template = request.classes:find("t", 1, true) and "transpose" or "elementwise" end
+  local excess = record.by == rows_cuda and rows_cuda.excess(model.types, record)
+  if excess then return nil, string.format("%s: %s", record.op.name, excess), "unsupported" end
   record.weight = entry.dag and variants.weight(entry.dag) or 1
   if kernels_cuda.n_arguments(record, entry.dag and #entry.dag.params or 0) > M.MAX_ARGUMENTS then
     return nil, string.format("%s: %d operands and their parameters are more than a launch takes", record.op.name, n), "limit"

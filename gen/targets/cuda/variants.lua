@@ -15,6 +15,7 @@
 -- for, all of these classes in each.
 -- full: rank 1, 2, 3 and n in every combination of classes and both widths.
 
+local adjoints_cuda = require "gen.targets.cuda.adjoints"
 local expr = require "gen.graph.expr"
 local kinds = require "gen.kinds.kinds"
 local row_stages = require "gen.graph.rows"
@@ -132,7 +133,7 @@ local function row_forms(types, dag, is_wide)
 end
 
 -- The functions that kinds of op use to make records of their own.
-local kit = { record = M.record, rows_record = rows_cuda.record, row_forms = row_forms, scan_record = scans_cuda.record,
+local kit = { record = M.record, rows_record = rows_cuda.record, row_forms = row_forms, scan_record = scans_cuda.record, adjoint_record = adjoints_cuda.record,
               kernel_dtypes = variants.kernel_dtypes, saturate = saturate.dag, INDEX_DTYPE = M.INDEX_DTYPE }
 
 -- The records of one op, sorted by kernel dtype; arguments as those of variants.of_op.

@@ -464,6 +464,15 @@ static int imagine_results(call *call, quern_shape *shapes) {
   return 0;
 }
 
+static PyObject *shape_tuple(int32_t ndim, const int64_t *extents) {
+  PyObject *shape = PyTuple_New(ndim);
+  for (int32_t d = 0; shape && d < ndim; d++) {
+    PyObject *extent = PyLong_FromLongLong(extents[d]);
+    if (!extent || PyTuple_SetItem(shape, d, extent)) Py_CLEAR(shape);
+  }
+  return shape;
+}
+
 #define LARGEST_TEXT (1 << 20)
 
 /* The library's lines on a call, owned by the caller (PyMem_Free). It may compile, so the GIL is released. NULL: an exception. */
@@ -484,11 +493,7 @@ static char *ask_library(op_object *op, DLTensor *const *tensors, const quern_ca
 /* (name, whether it is an output, dtype, shape) */
 static PyObject *operand_facts(const quern_op_info *info, int32_t k, const DLTensor *tensor) {
   char dtype[DTYPE_CHARS];
-  PyObject *shape = PyTuple_New(tensor->ndim);
-  for (int32_t d = 0; shape && d < tensor->ndim; d++) {
-    PyObject *extent = PyLong_FromLongLong(tensor->shape[d]);
-    if (!extent || PyTuple_SetItem(shape, d, extent)) Py_CLEAR(shape);
-  }
+  PyObject *shape = shape_tuple(tensor->ndim, tensor->shape);
   if (!shape) return NULL;
   return Py_BuildValue("sOsN", info->args[k].name, k < info->n_in ? Py_False : Py_True, dtype_text(tensor->dtype, dtype), shape);
 }
@@ -517,21 +522,26 @@ static PyObject *explain(call *call, quern_shape *shapes) {
   return make_explanation(call->op, call->tensors, &call->how);
 }
 
-static __attribute__((noinline)) PyObject *explain_all(call *call) {
+typedef PyObject *teller(call *call, quern_shape *shapes);
+
+static __attribute__((noinline)) PyObject *with_shapes(call *call, teller *tell) {
   quern_shape room[ROOM_SHAPES], *shapes = make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
-  PyObject *lines = shapes ? explain(call, shapes) : NULL;
+  PyObject *told = shapes ? tell(call, shapes) : NULL;
   if (shapes != room) PyMem_Free(shapes);
-  return lines;
+  return told;
 }
 
-PyObject *call_explain(op_object *op, arguments *given) {
+/* What is told of a call that is not made. */
+static PyObject *describe(op_object *op, arguments *given, teller *tell) {
   call call;
   PyObject *result = NULL;
   if (call_begin(&call, op, given)) return NULL;
-  if (take_all(&call) == 0 && read_all(&call) == 0) result = explain_all(&call);
+  if (take_all(&call) == 0 && read_all(&call) == 0) result = with_shapes(&call, tell);
   call_end(&call);
   return result;
 }
+
+PyObject *call_explain(op_object *op, arguments *given) { return describe(op, given, explain); }
 
 PyObject *call_explain_last(op_object *op) {
   DLTensor tensors[OP_MAX_OPERANDS], *pointers[OP_MAX_OPERANDS];
@@ -545,3 +555,41 @@ PyObject *call_explain_last(op_object *op) {
   if (made || !clear_refusal()) return made;
   return new_ref(Py_None);
 }
+
+/* ---- Inferring ---- */
+
+/* (dtype, shape, of a number its item as bytes, else None) */
+static PyObject *tensor_facts(const DLTensor *tensor, int is_number) {
+  const dtype_row *row = dtype_of(tensor->dtype);
+  PyObject *item = is_number ? PyBytes_FromStringAndSize(tensor->data, row->bits / 8) : new_ref(Py_None);
+  return Py_BuildValue("NNN", dtype_object(row), shape_tuple(tensor->ndim, tensor->shape), item);
+}
+
+static PyObject *list_facts(const call *call, int32_t begin, int32_t end) {
+  PyObject *facts = PyTuple_New(end - begin);
+  for (int32_t k = begin; facts && k < end; k++) {
+    PyObject *one = tensor_facts(call->tensors[k], k < call->info->n_in && call->operands[k].kind == OPERAND_NUMBER);
+    if (!one || PyTuple_SetItem(facts, k - begin, one)) Py_CLEAR(facts);
+  }
+  return facts;
+}
+
+/* Three 64-bit integers for each parameter: the kind, and the words of the number; up to the last one given, and to the axes. */
+static PyObject *params_words(const call *call) {
+  int64_t words[OP_MAX_PARAMS][3];
+  const int32_t given = call->how.n_params, n = given > call->op->axes ? given : call->op->axes + 1;
+  for (int32_t k = 0; k < n; k++) {
+    const quern_scalar *value = k < given ? &call->how.params[k] : &call->info->params[k].value;
+    words[k][0] = value->kind;
+    memcpy(&words[k][1], &value->v, sizeof value->v);
+  }
+  return PyBytes_FromStringAndSize((const char *)words, n * (Py_ssize_t)sizeof *words);
+}
+
+static PyObject *infer(call *call, quern_shape *shapes) {
+  const int32_t n_in = call->info->n_in;
+  if (hold_tensors(call) || (wants_cast(call) && cast_inputs(call, 1)) || imagine_results(call, shapes)) return NULL;
+  return Py_BuildValue("NNN", list_facts(call, 0, n_in), list_facts(call, n_in, n_operands(call)), params_words(call));
+}
+
+PyObject *call_infer(op_object *op, arguments *given) { return describe(op, given, infer); }

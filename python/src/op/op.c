@@ -48,6 +48,13 @@ static PyObject *op_explain(PyObject *self, PyObject *const *args, Py_ssize_t n,
   return !result && given.is_foreign ? foreign_call(self, "explain", args, n, keywords) : result;
 }
 
+static PyObject *op_infer(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) {
+  arguments given;
+  if (arguments_bind((op_object *)self, args, n, keywords, &given)) return NULL;
+  PyObject *result = call_infer((op_object *)self, &given);
+  return result || !given.is_foreign ? result : PyErr_Format(PyExc_TypeError, "_infer: expected tensors and numbers, not numbers alone");
+}
+
 /* ---- Making ---- */
 
 /* The name of parameter k in Python. */
@@ -163,14 +170,17 @@ static PyObject *get_signature(PyObject *object, void *unused) {
   return self->signature ? new_ref(self->signature) : NULL;
 }
 
+/* A text of a spec, which may have any bytes. */
+static PyObject *spec_text(const char *text) { return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace"); }
+
 static PyObject *get_doc(PyObject *self, void *unused) {
   (void)unused;
-  return PyUnicode_FromString(((op_object *)self)->info->doc);
+  return spec_text(((op_object *)self)->info->doc);
 }
 
 static PyObject *get_formula(PyObject *self, void *unused) {
   (void)unused;
-  return PyUnicode_FromString(((op_object *)self)->info->formula);
+  return spec_text(((op_object *)self)->info->formula);
 }
 
 static PyObject *names_of(const quern_arg_info *args, int32_t n) {
@@ -293,6 +303,7 @@ static PyMethodDef op_methods[] = {
     {"explain", (PyCFunction)(void (*)(void))op_explain, METH_FASTCALL | METH_KEYWORDS,
      "explain($self, /, *operands, out=None, dtype=None, stream=None, **params)\n--\n\n"
      "How a call with these arguments would run: a quern.Explanation. Computes nothing."},
+    {"_infer", (PyCFunction)(void (*)(void))op_infer, METH_FASTCALL | METH_KEYWORDS, NULL},
     {"_last", op_last, METH_NOARGS, NULL},
     {"_repr_html_", op_html, METH_NOARGS, NULL},
     {"__reduce__", op_reduce, METH_NOARGS, NULL},

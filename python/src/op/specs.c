@@ -2,6 +2,7 @@
  *
  * specs.c: the ops of spec files in a context. A text that was loaded already gives the same ops again. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,35 +18,48 @@
 
 /* ---- Files ---- */
 
-/* 0: the file can be read; else an errno. It is not opened: that could block on a FIFO. */
-static int check_file(const char *path) {
-  struct stat about;
-  if (stat(path, &about) || access(path, R_OK)) return errno;
-  return S_ISDIR(about.st_mode) ? EISDIR : 0;
+enum { NOT_REGULAR = -1 };
+
+/* The bytes of a regular file that is open. 0, or an errno. */
+static int read_open(int file, char *text, size_t *size) {
+  for (*size = 0; *size <= LARGEST_SPEC;) {
+    const ssize_t n = read(file, text + *size, LARGEST_SPEC + 1 - *size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    if (n == 0) break;
+    *size += (size_t)n;
+  }
+  return 0;
 }
 
-/* *text: owned (free). 0, or an errno. */
+/* *text: owned (free). 0, NOT_REGULAR, or an errno. */
 static int read_text(const char *path, char **text, size_t *size) {
-  int number = check_file(path);
-  FILE *file = number ? NULL : fopen(path, "rbe");
-  *text = file ? malloc(LARGEST_SPEC + 1) : NULL;
-  if (!number && (!file || !*text)) number = file ? ENOMEM : errno;
-  if (*text) *size = fread(*text, 1, LARGEST_SPEC + 1, file);
-  if (*text && ferror(file)) {
-    number = EIO;
-    free(*text);
-  }
-  if (file) fclose(file);
+  struct stat about;
+  const int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC); /* a FIFO is not waited for */
+  if (file < 0) return errno;
+  int number = fstat(file, &about) ? errno : S_ISDIR(about.st_mode) ? EISDIR : S_ISREG(about.st_mode) ? 0 : NOT_REGULAR;
+  *text = number ? NULL : malloc(LARGEST_SPEC + 1);
+  if (!number) number = *text ? read_open(file, *text, size) : ENOMEM;
+  if (number) free(*text);
+  close(file);
   return number;
+}
+
+static PyObject *raise_not_regular(const char *path) {
+  char sentence[1024];
+  snprintf(sentence, sizeof sentence, "load_spec: %.900s: not a regular file", path);
+  quern_set_last_error(sentence);
+  return raise_spec(QUERN_E_IO, path);
 }
 
 /* The file's text as bytes: a new reference. */
 static PyObject *text_of(const char *path) {
-  char *text;
+  char *text = NULL;
   size_t size = 0;
   PyThreadState *thread = PyEval_SaveThread(); /* reading a file may take long */
   const int number = read_text(path, &text, &size);
   PyEval_RestoreThread(thread);
+  if (number == NOT_REGULAR) return raise_not_regular(path);
   if (number) return number == ENOMEM ? PyErr_NoMemory() : raise_file(number, path);
   PyObject *bytes = PyBytes_FromStringAndSize(text, (Py_ssize_t)size);
   free(text);

@@ -3,7 +3,8 @@
  * kind_adjoint.c: derivatives of scans. Let a scan without include_initial and exclusive have places 0 to e - 1. Place k of the result
  * depends on the elements up to k, so the derivative by element k is made of the places from k on: a walk from the end to the beginning.
  * include_initial and exclusive have one result before these, of no element; exclusive has one element behind them, of which the
- * derivative is 0. reverse turns the scan. All these are views, of which the walk is along the axis. */
+ * derivative is 0. reverse turns the scan. All these are views, of which the walk is along the axis. On a device a call is a launch of
+ * such a walk, as those of scans are; on the CPU it runs here. */
 #include "core/kinds/kind_adjoint.h"
 
 #include "core/base/float_env.h"
@@ -16,7 +17,6 @@
 #include "core/row/row_nest.h"
 #include "core/row/row_tiles.h"
 #include "core/row/scan_axis.h"
-#include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_adjoint;
 
@@ -29,6 +29,7 @@ typedef struct adjoint_call {
   const qn_variant *rows;
   qn_scan_axis axis;
   uint8_t promoted;
+  DLDevice device;
   qn_tensor tensor[MOST_IN + 1];
   int64_t n;                     /* elements along the axis */
   int64_t shape[QUERN_MAX_NDIM]; /* of the result */
@@ -128,19 +129,32 @@ typedef struct adjoint_run {
   int32_t n_slices;
 } adjoint_run;
 
-static void plan_adjoint(const quern_op *op, const adjoint_call *call, int64_t e, adjoint_run *run) {
+/* Where the places of a walk of e elements are. */
+static qn_adjoint_place place_of(const adjoint_call *call, int64_t e) {
+  return (qn_adjoint_place){.last = call->axis.is_shifted ? -1 : e - 1, .first = call->axis.is_reverse ? call->n - e : e - 1,
+                            .step = call->axis.is_reverse ? 1 : -1};
+}
+
+/* The nest of a walk. is_reduced: the result has rows even if the walk has no elements. Returns the result's bytes from place to place. */
+static int64_t walk(const quern_op *op, const adjoint_call *call, int64_t e, uint32_t is_reduced, qn_nest *nest, int64_t *count) {
   const int32_t n_in = op->builtin->info.n_in, axis = call->axis.axis;
   const int64_t skipped = call->axis.is_shifted;
   adjoint_view view[MOST_IN + 1];
   qn_tensor walked[MOST_IN + 1];
-  int64_t count;
   int32_t operand = 0;
   do {
     const int is_of_result = operand < n_in && is_along_results(op, operand);
     set_view(&call->tensor[operand], &call->axis, e, is_of_result ? skipped - (operand == call->op->before) : 0, &view[operand]);
     walked[operand] = view[operand].tensor;
   } while (++operand <= n_in);
-  qn_row_normalise(call->tensor[0].ndim, view[0].shape, 1u << axis, 0, n_in, walked, 1, &walked[n_in], &run->nest, &count);
+  qn_row_normalise(call->tensor[0].ndim, view[0].shape, 1u << axis, is_reduced, n_in, walked, 1, &walked[n_in], nest, count);
+  return view[n_in].strides[axis] * call->tensor[n_in].size;
+}
+
+static void plan_adjoint(const quern_op *op, const adjoint_call *call, int64_t e, adjoint_run *run) {
+  const int32_t n_in = op->builtin->info.n_in;
+  int64_t count;
+  walk(op, call, e, 0, &run->nest, &count);
   const qn_nest *nest = &run->nest;
   run->job = (qn_row_job){.nest = nest, .n_in = n_in, .n_out = 1, .count = count, .row = nest->n_joined ? nest->n[0] : 1};
   for (int32_t k = 0; k <= n_in; k++) {
@@ -150,8 +164,7 @@ static void plan_adjoint(const quern_op *op, const adjoint_call *call, int64_t e
   }
   run->kernel = qn_job_kernel(call->rows, NULL);
   run->before = call->op->before;
-  run->place = (qn_adjoint_place){.last = skipped ? -1 : e - 1,
-                                  .first = call->axis.is_reverse ? call->n - e : e - 1, .step = call->axis.is_reverse ? 1 : -1};
+  run->place = place_of(call, e);
   qn_row_cut_scans(&run->job, 0);
   run->n_tiles = qn_row_tiles(&run->job);
 }
@@ -227,16 +240,11 @@ static quern_status read_call(const quern_op *op, DLTensor *const *in, DLTensor 
                               adjoint_call *call) {
   const quern_op_info *info = &op->builtin->info;
   qn_tensor *result = &call->tensor[info->n_in];
-  DLDevice device;
-  char text[QN_DEVICE_CHARS];
   quern_status status = read_inputs(op, in, given, needs_data, call);
   if (status || (status = qn_tensor_read(out[0], info->name, &info->args[info->n_in], 0, needs_data, result))) return status;
   if ((status = qn_resolve_stored(info, 0, call->promoted, result->dtype))) return status;
   if ((status = qn_tensor_check_shape(info->name, &info->args[info->n_in], 0, result, call->tensor[0].ndim, call->shape))) return status;
-  if ((status = qn_tensor_check_devices(info->name, info->args, info->n_in, call->tensor, 1, result, &device))) return status;
-  if (device.device_type != kDLCPU)
-    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
-                          qn_device_text(device, text));
+  if ((status = qn_tensor_check_devices(info->name, info->args, info->n_in, call->tensor, 1, result, &call->device))) return status;
   if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
   for (int32_t k = 0; k <= info->n_in; k++)
     if (!call->tensor[k].ref.base) return QUERN_OK;
@@ -251,11 +259,66 @@ __attribute__((noinline)) static void plan_call(const quern_op *op, const adjoin
   plan_adjoint(op, call, e, run);
 }
 
+/* A call whose tensors are on a device. */
+static quern_status decide_there(const quern_op *op, const adjoint_call *call, qn_decision *decision) {
+  const quern_op_info *info = &op->builtin->info;
+  const int32_t n_in = info->n_in;
+  const int64_t e = walk_of(call);
+  quern_status status = qn_decide_choose_backend(info, call->device, decision);
+  if (status || (status = qn_decide_check_backend(info, decision))) return status;
+  decision->called = decision->op = op;
+  decision->device = call->device;
+  decision->specialised = NULL;
+  decision->signature = NULL;
+  decision->param_dtype = 0;
+  decision->n_slots = 0;
+  decision->slots = NULL;
+  decision->n_in = n_in;
+  decision->n_operands = n_in + 1;
+  decision->of_kind = call->rows;
+  for (int32_t k = 0; k <= n_in; k++) {
+    decision->dtypes[k] = call->tensor[k].dtype;
+    decision->sizes[k] = call->tensor[k].size;
+    decision->device_types[k] = (uint8_t)call->tensor[k].device.device_type;
+    decision->byte_offset[k] = call->tensor[k].ref.offset;
+  }
+  const int64_t step = walk(op, call, e, e == 0 && call->tensor[n_in].n_elements, &decision->nest, &decision->count);
+  const qn_adjoint_place place = place_of(call, e);
+  decision->nest.has_handles = decision->backend->has_handles;
+  decision->scan = (qn_scan_launch){.is_first_stored = e < call->n, .first_offset = -step, .state_bytes = STATE, .n_more = 3,
+                                    .more = {(uint64_t)place.last, (uint64_t)place.first, (uint64_t)place.step}};
+  return decision->backend->stand_in ? decision->backend->stand_in(op, decision->dtypes, decision) : QUERN_OK;
+}
+
+static quern_status decide_adjoint(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, int needs_data,
+                                   qn_decision *decision) {
+  adjoint_call call;
+  quern_status status = read_call(op, in, out, given, needs_data, &call);
+  decision->nest.n_elements = 0;
+  return status || call.device.device_type == kDLCPU ? status : decide_there(op, &call, decision);
+}
+
+/* Not inlined, for its stack. */
+__attribute__((noinline)) static quern_status run_there(const quern_op *op, const adjoint_call *call, const quern_call *given) {
+  qn_decision decision;
+  quern_status status = decide_there(op, call, &decision);
+  return status || decision.nest.n_elements == 0 ? status : decision.backend->call(&decision, given);
+}
+
+/* Likewise. */
+__attribute__((noinline)) static quern_status explain_there(const quern_op *op, const adjoint_call *call, const quern_call *given,
+                                                            qn_strbuf *buf) {
+  qn_decision decision;
+  quern_status status = decide_there(op, call, &decision);
+  return status ? status : decision.backend->explain(&decision, given, buf);
+}
+
 static quern_status call_adjoint(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given) {
   adjoint_call call;
   quern_status status = read_call(op, in, out, given, 1, &call);
   const qn_tensor *result = &call.tensor[op->builtin->info.n_in];
   if (status || result->n_elements == 0) return status;
+  if (call.device.device_type != kDLCPU) return run_there(op, &call, given);
   const int64_t e = walk_of(&call);
   const qn_float_env was = qn_float_env_enter();
   if (e < call.n) qn_scan_axis_fill(result, call.axis.axis, call.axis.is_reverse ? 0 : call.n - 1, 0);
@@ -280,6 +343,7 @@ static quern_status explain_adjoint(const quern_op *op, DLTensor *const *in, DLT
   adjoint_run run;
   quern_status status = read_call(op, in, out, given, 0, &call);
   if (status) return status;
+  if (call.device.device_type != kDLCPU) return explain_there(op, &call, given, buf);
   const int64_t e = walk_of(&call);
   if (call.tensor[op->builtin->info.n_in].n_elements == 0 || e == 0) {
     qn_strbuf_add(buf, "tier: built\nreason: there are no elements\nthreads: 1\n");
@@ -292,5 +356,5 @@ static quern_status explain_adjoint(const quern_op *op, DLTensor *const *in, DLT
 }
 
 const qn_kind qn_kind_adjoint = {
-    .name = "adjoint", .not_planned = "it cannot be prepared; call it with " QN_SPELLED(quern_op_call), .result = adjoint_result,
-    .infer = infer_adjoint, .measure = measure_adjoint, .call = call_adjoint, .explain = explain_adjoint};
+    .name = "adjoint", .has_rows = 1, .launches_scans = 1, .not_planned = "it cannot be prepared; call it with " QN_SPELLED(quern_op_call), .result = adjoint_result,
+    .infer = infer_adjoint, .measure = measure_adjoint, .decide = decide_adjoint, .call = call_adjoint, .explain = explain_adjoint};

@@ -138,10 +138,10 @@ static void set_initial(const scan_call *call, const int64_t offset[2], qn_decis
   const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {call->op->initial, 0}}};
   uint64_t bits[2];
   qn_params_number(&scalar, call->tensor[1].dtype, bits);
-  decision->initial[0] = is_shifted(call);
-  decision->initial[1] = (int64_t)bits[0];
-  decision->initial[2] = offset[0];
-  decision->initial[3] = offset[1];
+  const int has_places = decision->n_operands > 2;
+  decision->scan = (qn_scan_launch){.is_first_stored = is_shifted(call), .first = bits[0], .first_offset = offset[0],
+                                    .state_bytes = has_places ? 16 : 8, .n_more = has_places ? 2 : 0,
+                                    .more = {(uint64_t)decision->shape_params[2], (uint64_t)offset[1]}};
 }
 
 static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, int needs_data,
@@ -415,5 +415,5 @@ static quern_status explain_scan(const quern_op *op, DLTensor *const *in, DLTens
 static const qn_backend scan_cpu = {.device_name = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = scan_backend_call,
                                     .prepare = scan_prepare, .launch = scan_launch, .explain = scan_explain};
 
-const qn_kind qn_kind_scan = {.name = "scan", .has_rows = 1, .is_scan = 1, .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
+const qn_kind qn_kind_scan = {.name = "scan", .has_rows = 1, .is_scan = 1, .launches_scans = 1, .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
                               .check_run = check_scan_run, .call = call_scan, .explain = explain_scan};

@@ -99,11 +99,6 @@ quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *prog
                            const quern_call *call, qn_decision *decision) {
   quern_status status = check_row_device(info, operands, decision);
   if (status) return status;
-  if (program->n_scans && decision->device.device_type != kDLCPU) {
-    char text[QN_DEVICE_CHARS];
-    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, where scans run by themselves only: call them so, and write expressions of "
-                          "their results", info->name, qn_device_text(decision->device, text));
-  }
   if (call && (status = qn_decide_check_flags(info, call->out_flags))) return status;
   decision->of_kind = program;
   decision->n_in = info->n_in;

@@ -18,9 +18,10 @@ uint32_t qn_cuda_values(const qn_decision *decision) {
   return values;
 }
 
-/* The program of an op that reduces, which its kernel follows at least in what its states are. NULL: it scans. */
+/* The program of an op that reduces, which its kernel follows at least in what its states are. NULL: it has none, or it scans. */
 static const qn_row_program *program_of(const qn_decision *decision) {
-  return qn_kind_of(decision->called)->is_scan ? NULL : decision->of_kind;
+  const qn_row_program *program = qn_kind_of(decision->called)->launches_scans ? NULL : decision->of_kind;
+  return program && program->n_scans == 0 ? program : NULL;
 }
 
 void qn_cuda_choose(const qn_decision *decision, qn_launch_form *form) {
@@ -41,10 +42,8 @@ const qn_cuda_variant *qn_cuda_pick(const qn_decision *decision, const qn_cuda_v
 void qn_cuda_pack(const qn_decision *decision, const qn_launch_form *form, qn_launch *launch) {
   const qn_kind *kind = qn_kind_of(decision->called);
   const int32_t n_out = decision->op->info->n_out, n_params = decision->n_slots + kind->n_own_params;
-  const qn_scan_initial initial = {(int32_t)decision->initial[0], (uint64_t)decision->initial[1], decision->initial[2],
-                                   decision->initial[3]};
-  if (kind->is_scan)
-    qn_scans_pack(&decision->nest, decision->sizes, decision->count, &initial, decision->shape_params[2], form, launch);
+  if (kind->launches_scans)
+    qn_scans_pack(&decision->nest, decision->sizes, n_out, decision->count, &decision->scan, form, launch);
   else if (kind->has_rows)
     qn_rows_pack(&decision->nest, decision->sizes, n_out, qn_cuda_values(decision), decision->count, form, n_params, launch);
   else
@@ -102,15 +101,15 @@ static qn_row_work work_of(const qn_decision *decision, int32_t items) {
 
 /* Cuts rows, whatever workspace there is. */
 static void cut_rows(const qn_decision *decision, const qn_launch *launch, int32_t items, qn_cuda_pieces *pieces) {
-  if (qn_kind_of(decision->called)->is_scan) {
+  if (qn_kind_of(decision->called)->launches_scans) {
     pieces->rows.bytes = 0;
-    qn_scans_cut(launch, &pieces->scan);
+    qn_scans_cut(launch, decision->scan.state_bytes, &pieces->scan);
     pieces->bytes = pieces->scan.bytes;
     pieces->n_launches = pieces->scan.n_launches;
     return;
   }
   pieces->rows.bytes = pieces->bytes = 0;
-  if (launch->form.rank == QN_SHORT_RANK) return;
+  if (launch->form.rank == QN_SHORT_RANK || !program_of(decision)) return; /* where it scans a block has a row */
   const qn_row_work work = work_of(decision, items);
   qn_rows_cut_pieces(&decision->nest, &work, decision->count, launch, &pieces->rows);
   pieces->bytes = pieces->rows.bytes;
@@ -127,7 +126,7 @@ void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, int32_t i
   if (pieces->bytes && pieces->bytes <= call->workspace_bytes) return;
   pieces->bytes = 0;
   pieces->n_launches = 1;
-  if (!kind->has_rows || kind->is_scan || launch->form.rank == QN_SHORT_RANK) return;
+  if (!kind->has_rows || kind->launches_scans || launch->form.rank == QN_SHORT_RANK) return;
   const qn_row_work work = work_of(decision, items);
   pieces->shared_bytes = qn_rows_keep(&work, launch, most_shared, &pieces->kept);
 }

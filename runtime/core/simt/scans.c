@@ -27,7 +27,7 @@ void qn_scans_share(int32_t spread_bits, int is_wide, uint64_t *fields) {
   qn_launch_divisor(1, is_wide, fields + QN_SCAN_PIECE_DIVISOR);
 }
 
-void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int64_t count, const qn_scan_initial *initial, int64_t turn, const qn_launch_form *form,
+void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, int64_t count, const qn_scan_launch *scan, const qn_launch_form *form,
                    qn_launch *launch) {
   const qn_row_cut c = qn_rows_cut(nest, count);
   const int64_t spans = up(c.chunks, SPAN_CHUNKS);
@@ -48,23 +48,20 @@ void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int64_t count, con
   uint64_t *at = launch->args + n;
   memset(at, 0, QN_SCAN_FIELDS * sizeof *at);
   at[QN_SCAN_ROWS] = (uint64_t)c.rows;
-  at[QN_SCAN_FLAGS] = (nest->n_elements >= STREAMED_BYTES / sizes[1] ? FLAG_STREAMED : 0) | (is_turned ? FLAG_TURNED : 0) |
-                      (initial->is_stored ? FLAG_INITIAL : 0);
+  at[QN_SCAN_FLAGS] = (nest->n_elements >= STREAMED_BYTES / sizes[n - n_out] ? FLAG_STREAMED : 0) | (is_turned ? FLAG_TURNED : 0) |
+                      (scan->is_first_stored ? FLAG_INITIAL : 0);
   at[QN_SCAN_RANK] = (uint64_t)c.rank;
   at[QN_SCAN_N_AXES] = nest->n_reduced;
   at[QN_SCAN_ALONG] = (uint64_t)c.joined;
   at[QN_SCAN_CHUNKS] = (uint64_t)c.chunks;
   at[QN_SCAN_SPANS] = (uint64_t)spans;
   qn_launch_divisor(spans ? (uint64_t)spans : 1, form->is_wide, at + QN_SCAN_SPAN_DIVISOR);
-  at[QN_SCAN_INITIAL] = initial->bits;
-  at[QN_SCAN_INITIAL_OFFSET] = (uint64_t)initial->offset;
+  at[QN_SCAN_INITIAL] = scan->first;
+  at[QN_SCAN_INITIAL_OFFSET] = (uint64_t)scan->first_offset;
   qn_scans_share(bits, form->is_wide, at);
   launch->n_items = at[QN_SCAN_ITEMS];
-  if (n > 2) {
-    at[QN_SCAN_TURN] = (uint64_t)turn;
-    at[QN_SCAN_INITIAL_PLACE] = (uint64_t)initial->place;
-  }
-  at += n > 2 ? QN_SCAN_FOUND_FIELDS : QN_SCAN_FIELDS;
+  at += QN_SCAN_FIELDS;
+  for (int32_t k = 0; k < scan->n_more; k++) *at++ = scan->more[k];
   for (int32_t d = 0; d < c.rank; d++) at[d] = (uint64_t)nest->n[d];
   at += c.room;
   for (int32_t k = 0; k < n; k++, at += c.room)
@@ -75,22 +72,22 @@ void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int64_t count, con
 
 /* ---- Several launches ---- */
 
-void qn_scans_set_steps(const qn_launch *launch, int32_t spread_bits, qn_scan_steps *steps) {
+void qn_scans_set_steps(const qn_launch *launch, int32_t spread_bits, int32_t state_bytes, qn_scan_steps *steps) {
   const uint64_t *fields = launch->args + launch->form.n_operands;
   *steps = (qn_scan_steps){.rows = (int64_t)fields[QN_SCAN_ROWS], .chunks = (int64_t)fields[QN_SCAN_CHUNKS],
                            .spans = (int64_t)fields[QN_SCAN_SPANS], .spread_bits = spread_bits, .is_wide = launch->form.is_wide,
-                           .state_bytes = launch->form.n_operands > 2 ? 16 : 8};
+                           .state_bytes = state_bytes};
   steps->pieces = up(steps->chunks, (int64_t)1 << spread_bits);
   steps->n_launches = steps->spans > 1 ? 4 : 3; /* nothing comes before a single span */
   steps->bytes = (size_t)(up(steps->rows * steps->chunks * steps->state_bytes, ALIGNMENT) * ALIGNMENT +
                           steps->rows * steps->spans * steps->state_bytes + ALIGNMENT);
 }
 
-void qn_scans_cut(const qn_launch *launch, qn_scan_steps *steps) {
+void qn_scans_cut(const qn_launch *launch, int32_t state_bytes, qn_scan_steps *steps) {
   const uint64_t *fields = launch->args + launch->form.n_operands;
   steps->bytes = 0;
   if (fields[QN_SCAN_CHUNKS] < FEWEST_CHUNKS || launch->n_items >= MOST_TILES) return;
-  qn_scans_set_steps(launch, (int32_t)fields[QN_SCAN_SPREAD_BITS], steps);
+  qn_scans_set_steps(launch, (int32_t)fields[QN_SCAN_SPREAD_BITS], state_bytes, steps);
 }
 
 void qn_scans_set_step(const qn_scan_steps *steps, int32_t i, uint64_t workspace, const qn_launch *launch, uint64_t *args,

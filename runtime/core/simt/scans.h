@@ -5,27 +5,20 @@
 #ifndef QN_SCANS_H
 #define QN_SCANS_H
 
+#include "core/op/decision.h"
 #include "core/simt/row_pieces.h"
 
 /* The fields of a kernel's arguments behind the addresses. ORDER arguments_text of gen/targets/cuda/scans.lua */
 enum {
   QN_SCAN_ITEMS, QN_SCAN_ROWS, QN_SCAN_FLAGS, QN_SCAN_RANK, QN_SCAN_N_AXES, QN_SCAN_ALONG, QN_SCAN_CHUNKS, QN_SCAN_SPANS,
   QN_SCAN_SPREAD_BITS, QN_SCAN_STEP, QN_SCAN_ROW_PIECES, QN_SCAN_PIECE_DIVISOR, QN_SCAN_SPAN_DIVISOR = QN_SCAN_PIECE_DIVISOR + 2,
-  QN_SCAN_INITIAL = QN_SCAN_SPAN_DIVISOR + 2, QN_SCAN_INITIAL_OFFSET, QN_SCAN_TOTALS, QN_SCAN_ENDS, QN_SCAN_FIELDS,
-  QN_SCAN_TURN = QN_SCAN_FIELDS, QN_SCAN_INITIAL_PLACE, QN_SCAN_FOUND_FIELDS /* of an op that finds */
+  QN_SCAN_INITIAL = QN_SCAN_SPAN_DIVISOR + 2, QN_SCAN_INITIAL_OFFSET, QN_SCAN_TOTALS, QN_SCAN_ENDS, QN_SCAN_FIELDS
+  /* Then those of qn_scan_launch.more. Of an op that finds: the last place of the axis, if it is scanned from the end, else -1; bytes from a
+   * row's first place to that of no elements. Of an adjoint: those of qn_adjoint_place, but for the first. */
 };
 
-/* The result of no elements of a scan that is shifted. */
-typedef struct qn_scan_initial {
-  int32_t is_stored;
-  uint64_t bits;  /* in the output's dtype */
-  int64_t offset; /* bytes from a row's first result */
-  int64_t place;  /* of an op that finds: bytes from a row's first place to that of no elements, -1 */
-} qn_scan_initial;
-
-/* Packs all but addresses; count: elements along the axis. sizes: of the input and of the outputs. turn: the last place of the axis, if it is
- * scanned from the end; else -1. */
-void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int64_t count, const qn_scan_initial *initial, int64_t turn, const qn_launch_form *form,
+/* Packs all but addresses; count: elements along the axis. sizes: of the inputs and of the outputs. */
+void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, int64_t count, const qn_scan_launch *scan, const qn_launch_form *form,
                    qn_launch *launch);
 
 /* Sets how the chunks of rows are shared out: 1 << spread_bits of a row at a time. */
@@ -40,8 +33,8 @@ typedef struct qn_scan_steps {
 } qn_scan_steps;
 
 /* At any number of chunks; and where it is faster. */
-void qn_scans_set_steps(const qn_launch *launch, int32_t spread_bits, qn_scan_steps *steps);
-void qn_scans_cut(const qn_launch *launch, qn_scan_steps *steps);
+void qn_scans_set_steps(const qn_launch *launch, int32_t spread_bits, int32_t state_bytes, qn_scan_steps *steps);
+void qn_scans_cut(const qn_launch *launch, int32_t state_bytes, qn_scan_steps *steps);
 
 /* Sets the fields of launch i, and *n_items. workspace: its address. */
 void qn_scans_set_step(const qn_scan_steps *steps, int32_t i, uint64_t workspace, const qn_launch *launch, uint64_t *args,

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gallery: a page for each op, of its spec's facts, its kernels' text, and calls of this build. Pages are MyST, with HTML where
+Markdown has no word for it."""
+
+import html
+import os
+import re
+
+import numpy
+
+import formula
+import plots
+import quern
+
+_FAMILIES = (
+    ("unary", "Basic functions"), ("binary", "Arithmetic of two operands"), ("exponential", "Exponentials and logarithms"),
+    ("trigonometric", "Trigonometric functions"), ("inverse_trigonometric", "Inverse trigonometric functions"),
+    ("hyperbolic", "Hyperbolic functions"), ("activation", "Activations"), ("rounding", "Rounding"), ("division", "Division"),
+    ("parts", "Parts of numbers"), ("compare", "Comparisons and logic"), ("bitwise", "Bits"), ("reduction", "Reductions and rows"),
+    ("statistics", "Statistics"), ("vector", "Vectors, norms and losses"), ("search", "Searching"), ("scan", "Scans"),
+    ("scan_backward", "Derivatives of scans"), ("move", "Copies and casts"), ("index", "Sequences"),
+    ("dynamic", "Outputs of a size that depends on values"))
+_SPECIAL = ("-inf", "-1", "-0.0", "0.0", "0.5", "1", "inf", "nan")
+
+
+def _code(text, language):
+    return f"```{language}\n{text.rstrip()}\n```\n"
+
+
+def _number(value):
+    text = repr(value.item() if hasattr(value, "item") else value)
+    return text
+
+
+def _folded(title, inside):
+    return f"<details><summary>{html.escape(title)}</summary>\n\n{inside}\n</details>\n"
+
+
+def _raw(text):
+    """HTML as it is: a blank line would end it."""
+    return "```{raw} html\n" + re.sub(r"\n\s*\n", "\n", text).rstrip() + "\n```\n"
+
+
+def _formula(op):
+    out = []
+    result = op["outputs"][0]["name"]
+    for key, text, by in op["bodies"]:
+        words = "" if key == "any" else f"For {key}:\n\n"
+        body = re.sub(r"^\s+", "", re.sub(r"\n    ", "\n", text)).rstrip()
+        try:
+            rendered = "" if by or op["backward_of"] else _raw('<div class="formula">' + "".join(formula.mathml(text, result)) + "</div>")
+        except formula.NotReadable:
+            rendered = ""
+        if by:
+            out.append(f"{words}Derived from `{body}`, by {by.replace(' ', ', ')}.\n")
+        elif rendered:
+            out.append(words + rendered + _folded("The body in the spec", _code(body, "c")))
+        else:
+            out.append(words + _code(body, "c"))
+    for key, text, _ in op.get("parts", []):
+        out.append(f"`{key}`: `{' '.join(text.split())}`\n")
+    return "\n".join(out)
+
+
+def _parameters(op):
+    return [param for param in op["params"]]
+
+
+def _calls(op):
+    """How it is called in each language."""
+    inputs, outputs = [i["name"] for i in op["inputs"]], [o["name"] for o in op["outputs"]]
+    params = _parameters(op)
+    own = [param for param in params if not param["is_shape"]]
+    c = "quern_{}({}, NULL);".format(op["c_name"], ", ".join("&" + name for name in inputs + outputs))
+    cpp_params = ", {" + ", ".join('{{"{}", {}}}'.format(p["name"], p["value"] if p["value"] != "" else 0) for p in own) + "}" if own else ""
+    cpp_params = cpp_params.replace("-inf}", "-INFINITY}").replace("inf}", "INFINITY}")
+    names = {param["name"] for param in params}
+    words = ["axis=None" if op["is_reduced"] else "axis=-1"] if "axes" in names else []
+    words += ["keepdims=False"] if "keepdims" in names else []
+    words += ["{}={}".format(p["name"], p["value"] if p["value"] != "" else "None") for p in params
+              if p["name"] not in ("axes", "keepdims")]
+    python = "quern.{}({})".format(op["name"], ", ".join(inputs + words))
+    text = ", ".join(inputs + ["axis=-1"] * ("axes" in names) + [str(p["name"]) for p in own])
+    suffix = "." + outputs[0] if len(outputs) > 1 else ""
+    rows = [("C", c), ("C++", "quern::{}({}{});".format(op["c_name"], ", ".join(inputs + outputs), cpp_params)), ("Python", python)]
+    if op["inputs"] and op["kind"] not in ("compact", "adjoint", "cast"):
+        declared = "".join("param {}; ".format(p["name"]) for p in own)
+        rows.append(("expression", "{}y = {}{}({})".format(declared, op["name"], suffix, text)))
+    rows.append(("program", "quern run {} {}".format(op["name"], " ".join(f"{name}={name}.npy" for name in inputs + outputs))))
+    return "| | |\n|---|---|\n" + "".join(f"| {language} | `{code}` |\n" for language, code in rows)
+
+
+def _dtypes(op, dtypes):
+    names = [t["name"] for t in dtypes if t["built"]]
+    head = "| | " + " | ".join(names) + " |\n|---|" + ":-:|" * len(names) + "\n"
+    rows = [("in", op["dtypes"])] + [(output["name"], output["dtypes"]) for output in op["outputs"]]
+    return head + "".join("| {} | {} |\n".format(label, " | ".join("•" if name in has else " " for name in names)) for label, has in rows)
+
+
+def _accuracy(op, table):
+    out = []
+    if op["error"]:
+        out.append("Declared: " + ("`" + op["error"] + "`" if "error" in op["error"] else op["error"]) + ".\n")
+    rows = table.get(op["name"])
+    if rows:
+        out.append("Measured ([all](../ACCURACY.md)):\n\n| dtype | declared, ULP | largest error found | at | points | against |\n|---|---|---|---|---|---|\n"
+                   + "".join("| " + " | ".join(row[:6]) + " |\n" for row in rows))
+    return "\n".join(out)
+
+
+def accuracy_table(path):
+    """ACCURACY.md's rows: {op: [[dtype, declared, found, at, points, against]]}"""
+    table = {}
+    with open(path) as file:
+        for line in file:
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if len(cells) >= 7 and cells[1] in ("f16", "bf16", "f32", "f64"):
+                table.setdefault(cells[0], []).append(cells[1:])
+    return table
+
+
+def _special(op):
+    """Results at zeros, infinities, NaN: a table of calls."""
+    if op["kind"] != "elementwise" or op["backward_of"] or not 1 <= len(op["inputs"]) <= 2 or any(i["type"] for i in op["inputs"]):
+        return ""
+    if "f64" not in op["dtypes"]:
+        return ""
+    values = numpy.array([float(text) for text in _SPECIAL])
+    call = quern.op(op["name"])
+    with numpy.errstate(all="ignore"):
+        if len(op["inputs"]) == 1:
+            results = call(values)
+            results = results if isinstance(results, tuple) else (results,)
+            head = "| " + op["inputs"][0]["name"] + " | " + " | ".join(f"`{text}`" for text in _SPECIAL) + " |\n|---|" + "---|" * len(values) + "\n"
+            return head + "".join("| {} | {} |\n".format(output["name"], " | ".join(f"`{_shown(r)}`" for r in result))
+                                  for output, result in zip(op["outputs"], results))
+        result = call(values[:, None], values[None, :])
+        if isinstance(result, tuple):
+            return ""
+    names = [item["name"] for item in op["inputs"]]
+    head = f"| {names[0]} \\ {names[1]} | " + " | ".join(f"`{text}`" for text in _SPECIAL) + " |\n|---|" + "---|" * len(values) + "\n"
+    return head + "".join("| `{}` | {} |\n".format(text, " | ".join(f"`{_shown(r)}`" for r in row)) for text, row in zip(_SPECIAL, result))
+
+
+def _shown(value):
+    value = value.item()
+    if isinstance(value, bool):
+        return str(value)
+    return "{:.6g}".format(value) if not (value == 0 and str(value).startswith("-")) else "-0"
+
+
+class Wrong(Exception):
+    """What the spec says is not what this build computes."""
+
+
+def _example(op):
+    """The spec's example, run."""
+    if len(op["example"]) < 2 or op["chooses_dtype"]:
+        return ""
+    arguments, wanted = op["example"]
+    names = {"array": numpy.array, "quern": quern, "float": float, "True": True, "False": False}
+    depth, parts, at = 0, [""], 0
+    for at, sign in enumerate(arguments):
+        depth += (sign in "[(") - (sign in "])")
+        if sign == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    given = []
+    for k, part in enumerate(part.strip() for part in parts):
+        if "=" in part:
+            given.append(part)
+            continue
+        dtype = op["inputs"][k]["type"] or next(d for d in ("f64", "i64", "bool") if d in op["dtypes"])
+        given.append("array({}, {!r})".format(part, {"f64": "float64", "i64": "int64", "bool": "bool", "i32": "int32"}.get(dtype, "float64")))
+    text = "quern.{}({})".format(op["name"], ", ".join(given))
+    result = eval(text, names) # from our specs
+    expected = eval(wanted, names)
+    for a, b in zip(result if isinstance(result, tuple) else (result,), expected if isinstance(result, tuple) else (expected,)):
+        if not numpy.allclose(numpy.asarray(a, "f8"), numpy.asarray(b, "f8"), rtol=1e-6, equal_nan=True):
+            raise Wrong(f"{op['name']}: {text} is {a}, the spec says {b}")
+    shown = "\n".join(f">>> {line}" if k == 0 else f"... {line}" for k, line in enumerate(text.split("\n")))
+    return _code(shown + "\n" + repr(result), "pycon")
+
+
+# ---- Kernels' texts ----
+
+def _function(text, name):
+    """A function, with the comment above it."""
+    match = re.search(r"(/\*[^\n]*\*/\n)?[^\n]*\b" + name + r"\)?\([^\n]*\n", text)
+    if not match:
+        return None
+    end = text.find("\n}\n", match.end())
+    return text[match.start():end + 2] if end > 0 else None
+
+
+def _kernel(op, manifest, tree, key, marks):
+    """The text of one kernel: of f32 and contiguous operands where there is one."""
+    kernels = [k for k in manifest[key] if k["op"] == op["name"]]
+    plain = [k for k in kernels if not re.search(r"_v[234]$|_i64$", k["name"])] or kernels
+    wanted = [k for k in plain if "_f32" in k["name"] and re.search(r"_1d_c+$", k["name"])] or \
+             [k for k in plain if "_f32" in k["name"]] or plain
+    if not wanted:
+        return None
+    with open(os.path.join(tree, wanted[0]["file"])) as file:
+        text = _function(file.read(), wanted[0]["name"])
+    if not text:
+        return None
+    lines = text.split("\n")
+    if len(lines) > 160:
+        lines = lines[:160] + ["  /* ... {} lines more */".format(len(lines) - 160)]
+    return wanted[0]["name"].replace("kernels_", "", 1), "\n".join(lines).replace("kernels_", "")
+
+
+# ---- Pages ----
+
+def page(op, by_name, facts, manifest, tree, accuracy):
+    """(text, counts) of an op's page."""
+    has = {"plot": 0, "error": 0, "example": 0}
+    out = [f"# {op['name']}\n", " ".join(op["doc"].split()).replace("*", "\\*").replace("_", "\\_") + "\n", _formula(op)]
+    out.append("## Calls\n\n" + _calls(op))
+    example = _example(op)
+    if example:
+        has["example"] = 1
+        out.append("## Example\n\n" + example)
+    picture = plots.function(op, by_name)
+    if picture:
+        has["plot"] = 1
+        out.append("## Plot\n\n" + _raw(picture))
+    out.append("## Dtypes\n\n" + _dtypes(op, facts["dtypes"]))
+    stated = _accuracy(op, accuracy)
+    measured = plots.error(op)
+    if stated or measured:
+        out.append("## Accuracy\n\n" + stated)
+    if measured:
+        has["error"] = 1
+        figure, points, largest = measured
+        words = ", ".join("{} {:.3g}".format(name, value) for name, value in largest.items())
+        out.append(_raw(figure) + f"\nThe largest error in each part of the interval, of {points} f32 operands drawn from it; in all of it: {words} "
+                   "ULP. Exact values are the op's own in f64.\n")
+    special = _special(op)
+    if special:
+        out.append("## Special values\n\n" + special)
+    if op["backward"]:
+        out.append(f"## Derivative\n\n[{op['backward']}]({op['backward']}.md)" + (":\n\n" + _code(op["grad"].strip("\n"), "c") if op["grad"].strip()
+                                                                                 else ", derived from the body.\n"))
+    if op["backward_of"]:
+        out.append(f"The derivative of [{op['backward_of']}]({op['backward_of']}.md).\n")
+    texts = []
+    for title, key, language in (("C", "kernels", "c"), ("CUDA", "cuda_kernels", "cuda")):
+        found = _kernel(op, manifest, tree, key, None)
+        if found:
+            texts.append(_folded(f"{title}: {found[0]}", _code(found[1], language)))
+    if texts:
+        out.append("## What it becomes\n\n" + "\n".join(texts))
+    out.append(f"Spec: `{op['spec']}`\n")
+    return "\n".join(out), has
+
+
+def index(facts, by_name):
+    """The gallery's index: families, with small pictures."""
+    out = ["# Ops\n", "A page for each op, made from its spec and from this build.\n"]
+    forward = [op for op in facts["ops"] if not op["backward_of"]]
+    known = dict(_FAMILIES)
+    families = list(_FAMILIES) + [(name, name) for name in sorted({op["family"] for op in forward} - set(known))]
+    for family, title in families:
+        ops = [op for op in forward if op["family"] == family]
+        if not ops:
+            continue
+        out.append(f"## {title}\n")
+        cards = []
+        for op in ops:
+            cards.append('<a class="card" href="{}.html">{}<span>{}</span></a>'.format(op["name"], plots.small(op, by_name) or "", op["name"]))
+        out.append(_raw('<div class="cards">' + "".join(cards) + "</div>"))
+    backward = [op for op in facts["ops"] if op["backward_of"]]
+    out.append("## Derivatives\n\n" + ", ".join(f"[{op['name']}]({op['name']}.md)" for op in backward) + "\n")
+    out.append("```{toctree}\n:hidden:\n:maxdepth: 1\n\n" + "\n".join(op["name"] for op in facts["ops"]) + "\n```\n")
+    return "\n".join(out)

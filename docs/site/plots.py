@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of ops, from calls of this build: functions with their derivatives, and measured errors. SVG texts, the same in each run."""
+
+import io
+import math
+import warnings
+
+import matplotlib
+import numpy
+
+import quern
+
+matplotlib.use("svg")
+matplotlib.rcParams.update({
+    "svg.hashsalt": "quern", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.grid": True, "grid.linewidth": 0.4, "grid.alpha": 0.5, "lines.linewidth": 1.4,
+    "legend.frameon": False, "figure.figsize": (6.4, 3.2), "figure.constrained_layout.use": True})
+from matplotlib import pyplot  # noqa: E402
+
+POINTS = 1 << 17  # of a measured error, at least
+BINS = 320
+COLOURS = {"quern": "#2b6cb0", "derivative": "#dd6b20", "numpy": "#38a169", "torch": "#9f7aea", "bound": "#c53030", "second": "#718096"}
+
+
+def _svg(figure):
+    """The picture's text; lines and words are of the page's colour."""
+    file = io.StringIO()
+    figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    pyplot.close(figure)
+    text = file.getvalue()
+    text = text[text.index("<svg"):]
+    for black in ("#000000", "rgb(0, 0, 0)"):
+        text = text.replace(black, "currentColor")
+    text = text.replace("<text ", '<text fill="currentColor" ')
+    return text.replace("<svg ", '<svg class="plot" role="img" ', 1)
+
+
+def _is_float(op):
+    return "f32" in op["dtypes"] and any("f32" in output["dtypes"] for output in op["outputs"])
+
+
+def _interval(op):
+    """Where a function is drawn."""
+    if op["domain"]:
+        low, high = (float(x) for x in op["domain"][:2])
+        low, high = max(low, -12.0), min(high, 12.0)
+        return (low, high) if high > low else (low, low + 1)
+    return -4.0, 4.0
+
+
+def _masked(y):
+    y = numpy.asarray(y, numpy.float64)
+    return numpy.where(numpy.isfinite(y), y, numpy.nan)
+
+
+def _limits(axes, curves):
+    """Leaves poles out of the picture: the range of the middle 96 % of the values, widened."""
+    values = numpy.concatenate([numpy.ravel(curve) for curve in curves])
+    values = values[numpy.isfinite(values)]
+    if not values.size:
+        return
+    low, high = numpy.percentile(values, [2, 98])
+    margin = max(high - low, 1e-3) * 0.6
+    bottom, top = max(values.min(), low - margin), min(values.max(), high + margin)
+    room = max(top - bottom, 1e-3) * 0.05
+    axes.set_ylim(bottom - room, top + room)
+
+
+def _call(op, operands, params=None):
+    result = quern.op(op["name"])(*operands, **(params or {}))
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _derivative(op, by_name, operands):
+    """The op's derivative by its first input, where there is one; else None."""
+    backward = by_name.get(op["backward"])
+    if not backward or op["kind"] != "elementwise":
+        return None
+    values = {"grad": numpy.ones_like(operands[0])}
+    values.update({item["name"]: operand for item, operand in zip(op["inputs"], operands)})
+    results = _call(op, operands)
+    values.update({item["name"]: result for item, result in zip(op["outputs"], results)})
+    try:
+        return _call(backward, [values[item["name"]] for item in backward["inputs"]])[0]
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _second_values(op):
+    """The values of the inputs behind the first, for which a function of several inputs is drawn."""
+    kinds = [item["type"] for item in op["inputs"]]
+    if len(kinds) == 2:
+        return [(value,) for value in (-1.5, 0.5, 2.0)]
+    return [tuple([0.5, 2.0, -1.0, 1.0, 3.0][:len(kinds) - 1])]
+
+
+def _elementwise(op, by_name):
+    low, high = _interval(op)
+    dtype = numpy.float64 if _is_float(op) or "f64" in op["dtypes"] else numpy.bool_ if op["dtypes"] == ["bool"] else numpy.int32
+    if dtype == numpy.float64:
+        x = numpy.linspace(low, high, 1201)
+    elif dtype == numpy.int32:
+        x = numpy.arange(-16, 17, dtype=numpy.int32)
+    else:
+        x = numpy.array([False, True])
+    figure, axes = pyplot.subplots()
+    curves, names = [], [item["name"] for item in op["inputs"]]
+    style = {} if dtype == numpy.float64 else {"drawstyle": "steps-mid", "marker": "o", "markersize": 3}
+    rest = _second_values(op) if len(names) > 1 else [()]
+    for k, values in enumerate(rest):
+        operands = []
+        for name, item, value in zip(names[1:], op["inputs"][1:], values):
+            kind = numpy.bool_ if item["type"] == "bool" else numpy.int32 if item["type"] in ("i32", "i64") or dtype == numpy.int32 else dtype
+            operands.append(numpy.full(x.shape, value, kind))
+        first = x > 0 if op["inputs"][0]["type"] == "bool" else x
+        results = _call(op, [first] + operands)
+        if len(names) > 1:
+            label = ", ".join("{} = {:g}".format(name, float(operand[0])) for name, operand in zip(names[1:], operands))
+        else:
+            label = op["name"]
+        for j, result in enumerate(results):
+            curve = _masked(result)
+            suffix = "." + op["outputs"][j]["name"] if len(results) > 1 else ""
+            axes.plot(x, curve, label=label + suffix, linestyle="-" if k + j == 0 else ("--", ":", "-.")[(k + j - 1) % 3],
+                      color=COLOURS["quern"] if k + j == 0 else COLOURS["second"], **style)
+            curves.append(curve)
+        if k == 0 and len(results) == 1 and dtype == numpy.float64:
+            slope = _derivative(op, by_name, [first] + operands)
+            if slope is not None and numpy.shape(slope) == numpy.shape(x):
+                slope = _masked(slope)
+                axes.plot(x, slope, label="derivative by " + names[0] + (" at " + label if len(names) > 1 else ""), color=COLOURS["derivative"])
+                curves.append(slope)
+    axes.set_xlabel(names[0] if names else "")
+    _limits(axes, curves)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend()
+    return _svg(figure)
+
+
+def _signal(n=64):
+    t = numpy.arange(n)
+    return numpy.sin(t * 0.37) + 0.6 * numpy.cos(t * 0.11 + 1) + 0.25 * numpy.sin(t * 1.9)
+
+
+def _operands_of_row(op):
+    """A row of 64 numbers, and what else the op takes, each of its own kind."""
+    out = []
+    for k, item in enumerate(op["inputs"]):
+        if item["type"] in ("i64", "i32"):
+            out.append(numpy.array([7] if op["is_reduced"] else [7] * 64, numpy.int64))
+        elif item["name"] in ("weight", "weights"):
+            out.append(numpy.linspace(0.5, 1.5, 64))
+        elif item["name"] == "bias":
+            out.append(numpy.linspace(-0.2, 0.2, 64))
+        else:
+            out.append(numpy.roll(_signal(), 9 * k))
+    return out
+
+
+def _operands_of_backward(op, forward):
+    """The op's inputs, of a call of the op that it is the derivative of."""
+    operands = _operands_of_row(forward)
+    keeps = any(param["name"] == "keepdims" for param in forward["params"])
+    results = _call(forward, operands, {"keepdims": True} if keeps else None)
+    values = {item["name"]: operand for item, operand in zip(forward["inputs"], operands)}
+    values.update({item["name"]: numpy.asarray(result) for item, result in zip(forward["outputs"], results)})
+    values["grad"] = numpy.ones_like(results[0])
+    return [values[item["name"]] for item in op["inputs"]]
+
+
+def _row(op, by_name):
+    forward = by_name.get(op["backward_of"])
+    operands = _operands_of_backward(op, forward) if forward else _operands_of_row(op)
+    results = _call(op, operands)
+    if forward: # its first input of a row's length is what is drawn beside it
+        operands = [operand for operand in operands if operand.size == 64] or operands
+    figure, axes = pyplot.subplots()
+    axes.plot(operands[0], label=(forward or op)["inputs"][0]["name"] if not forward or operands[0].size == 64 else "grad", color=COLOURS["second"], marker=".", markersize=3, linewidth=0.8)
+    for k, result in enumerate(results):
+        result = _masked(result)
+        label = op["name"] + ("." + op["outputs"][k]["name"] if len(results) > 1 else "")
+        if result.size == 1:
+            axes.axhline(float(result.reshape(())), label="{} = {:.6g}".format(label, float(result.reshape(()))), linestyle="-" if k == 0 else "--",
+                         color=COLOURS["quern"])
+        else:
+            axes.plot(result.reshape(-1), label=label, color=COLOURS["quern"] if k == 0 else COLOURS["derivative"], marker=".", markersize=3)
+    axes.set_xlabel("index")
+    axes.legend()
+    return _svg(figure)
+
+
+def function(op, by_name):
+    """A picture of what the op computes; None where there is nothing to draw (it makes tensors, or moves them)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if op["kind"] in ("row", "reduction", "scan", "adjoint"):
+            return _row(op, by_name)
+        if op["kind"] == "elementwise" and op["inputs"]:
+            return _elementwise(op, by_name)
+    return None
+
+
+# ---- Errors ----
+
+def _peers():
+    """[(name, function(op name) -> callable of arrays, or None)]"""
+    names = {"absolute": "abs", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
+             "atan2": "arctan2", "atanh": "arctanh", "pow": "power"}
+    peers = [("NumPy", "numpy", lambda name: getattr(numpy, names.get(name, name), None))]
+    try:
+        import torch
+    except ImportError:
+        return peers
+    functional = torch.nn.functional
+    kinds = {"gelu": functional.gelu, "silu": functional.silu, "mish": functional.mish, "softplus": functional.softplus,
+             "log_sigmoid": functional.logsigmoid, "elu": functional.elu, "selu": functional.selu}
+
+    def find(name):
+        found = kinds.get(name) or getattr(torch, name, None) or getattr(torch.special, name, None)
+        return found and (lambda *arrays: found(*(torch.from_numpy(a) for a in arrays)).numpy())
+
+    return peers + [("PyTorch", "torch", find)]
+
+
+def _ulp_error(got, exact):
+    """In units of the last place of an f32 at the exact value, of f64 results that are good to 2^-28 of them."""
+    exact = numpy.asarray(exact, numpy.float64)
+    size = numpy.maximum(numpy.abs(exact), 2.0 ** -126)
+    ulp = 2.0 ** (numpy.floor(numpy.log2(size)) - 23)
+    error = numpy.abs(numpy.asarray(got, numpy.float64) - exact) / ulp
+    return numpy.where(numpy.isfinite(error) & (numpy.abs(exact) < 3.4e38), error, 0)
+
+
+def _worst(x, error, edges):
+    place = numpy.clip(numpy.searchsorted(edges, x, "right") - 1, 0, len(edges) - 2)
+    worst = numpy.zeros(len(edges) - 1)
+    numpy.maximum.at(worst, place, error)
+    return worst
+
+
+def error(op):
+    """(picture, points, {library: largest error}) of an op's f32 results, beside its declared bound; None where it declares none
+    in ULP. Exact values: its own f64 results, which are good to 2^-28 of an f32's last place (ACCURACY.md)."""
+    if op["kind"] != "elementwise" or "f32" not in op.get("ulp", {}) and not op["error"].startswith("correctly"):
+        return None
+    if not _is_float(op) or len(op["outputs"]) != 1 or op["outputs"][0]["type"] or any(item["type"] for item in op["inputs"]):
+        return None
+    if op["params"] or not 1 <= len(op["inputs"]) <= 2 or op["backward_of"]:
+        return None
+    bound = op.get("ulp", {}).get("f32", 0.5)
+    low, high = _interval(op)
+    random = numpy.random.default_rng(7)
+    x = numpy.sort(random.uniform(low, high, POINTS)).astype(numpy.float32)
+    operands = [x] + [random.uniform(low, high, POINTS).astype(numpy.float32) for _ in op["inputs"][1:]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exact = _call(op, [a.astype(numpy.float64) for a in operands])[0]
+        if exact.dtype != numpy.float64:
+            return None
+        edges = numpy.linspace(low, high, BINS + 1)
+        figure, axes = pyplot.subplots(figsize=(6.4, 2.6))
+        largest = {}
+        for label, key, find in [("Quern", "quern", lambda name: quern.op(name))] + _peers():
+            call = find(op["name"])
+            if call is None:
+                continue
+            try:
+                got = numpy.asarray(call(*operands))
+            except (TypeError, ValueError, RuntimeError):
+                continue
+            if got.dtype != numpy.float32 or got.shape != x.shape:
+                continue
+            errors = _ulp_error(got, exact)
+            if float(errors.max()) > 1e4: # another function under this name; or one whose value depends on the dtype
+                if label == "Quern":
+                    pyplot.close(figure)
+                    return None
+                continue
+            largest[label] = float(errors.max())
+            axes.step(edges[:-1], _worst(x, errors, edges), where="post", label=label, color=COLOURS[key], linewidth=1.0,
+                      zorder=3 if key == "quern" else 2)
+    axes.axhline(bound, color=COLOURS["bound"], linestyle="--", linewidth=1, label="declared: {:g}".format(bound))
+    axes.set_ylabel("error in ULP, f32")
+    axes.set_xlabel(op["inputs"][0]["name"])
+    top = max([bound] + [value for value in largest.values() if value < 8 * bound]) * 1.15
+    axes.set_ylim(0, top)
+    axes.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, 1.2))
+    return _svg(figure), POINTS, largest
+
+
+def small(op, by_name):
+    """A small picture for the index: the curve alone."""
+    if op["kind"] != "elementwise" or not op["inputs"] or not _is_float(op):
+        return None
+    low, high = _interval(op)
+    x = numpy.linspace(low, high, 241)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        operands = [x] + [numpy.full(x.shape, 0.5) for _ in op["inputs"][1:]]
+        if any(item["type"] for item in op["inputs"]):
+            return None
+        y = _masked(_call(op, operands)[0])
+    finite = y[numpy.isfinite(y)]
+    if not finite.size:
+        return None
+    bottom, top = numpy.percentile(finite, [2, 98])
+    top = top if top > bottom else bottom + 1
+    parts, is_down = [], False
+    for a, b in zip(x, y):
+        if not math.isfinite(b) or not bottom - (top - bottom) <= b <= top + (top - bottom):
+            is_down = False
+            continue
+        parts.append("{}{:.1f} {:.1f}".format("L" if is_down else "M", 4 + 112 * (a - low) / (high - low), 56 - 48 * (b - bottom) / (top - bottom)))
+        is_down = True
+    return ('<svg class="small" viewBox="0 0 120 64" role="img" aria-label="{}"><path d="{}" fill="none" stroke="{}" stroke-width="1.6"/>'
+            "</svg>").format(op["name"], "".join(parts), COLOURS["quern"])

@@ -1,0 +1,124 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# t407-manual.sh: the manual: every code block of its pages, run as a reader would, on an installed library; every field of the spec
+# language, every key of explain and every link of its pages is there; of the C API every function has parameters and an example; every
+# body has a formula. The whole site, `bootstrap.sh docs`, where Sphinx is installed.
+set -u
+. "$(dirname "$0")/../support/tap.sh"
+source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
+build=${QUERN_BUILD_DIR:-$source/build}
+if [ ! -e "$build/libquern.so" ]; then
+  skip_all 'the library is not built here'
+fi
+skip_sanitised "$build/libquern.so"
+work=$(mktemp -d "${TMPDIR:-/tmp}/quern-t407.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+python=${QUERN_TEST_PYTHON:-/usr/bin/python3}
+[ -x "$python" ] || python=python3
+PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE
+
+# ---- What pages must have
+cat >check.py <<'END'
+import os, re, subprocess, sys
+root, build = sys.argv[1:]
+sys.path.insert(0, root + "/docs/site")
+import c_api, formula, header, json, make
+
+def say(is_right, name, why=""):
+    print(("" if is_right else "not ") + "ok - " + name + (": " + why if why and not is_right else ""))
+
+path = root + "/include/quern/quern.h"
+text, unused = c_api.page(path, {"page": open(root + "/README.md").read() + "\n".join(c_api.read_sources(root, ["docs", "examples"]).values())})
+known = {item["name"] for item in c_api.functions(header.read(path))}
+exported = set(re.findall(r"\b(quern_\w+)\(", subprocess.run(["sed", "-n", "s/^QUERN_API.*/&/p", path], capture_output=True, text=True).stdout))
+say(exported <= known and len(known) > 30, "the reference has every function of quern.h", str(exported - known))
+say(not unused, "each of them is in an example", ", ".join(unused))
+say(len(c_api.statuses(path)) == 20, "and every status")
+facts = json.loads(subprocess.run(["lua5.4", "docs/site/facts.lua"], cwd=root, capture_output=True, text=True, check=True).stdout)
+unread = set()
+for op in facts["ops"]:
+    for _, body, by in op["bodies"]:
+        try:
+            formula.mathml(body, "out")
+        except formula.NotReadable:
+            unread.add(op["name"])
+say(len(unread) <= 2 and len(facts["ops"]) > 100, "bodies are read as formulas", " ".join(sorted(unread)))
+say("<mfrac>" in formula.mathml("1 / (1 + exp(-x))", "y")[0], "a quotient is a fraction")
+
+specs = open(root + "/docs/specs.md").read()
+fields = set()
+for name in ("front/declare_op", "kinds/reduction", "kinds/row", "kinds/scan"):
+    table = re.search(r"SCHEMA = \{(.*?)\n?\}|M\.schema = \{(.*?)\}", open(f"{root}/gen/{name}.lua").read(), re.S | re.I)
+    fields |= set(re.findall(r"(\w+) = \"", table[0]))
+missing = [field for field in sorted(fields) if f"`{field}`" not in specs]
+say(len(fields) > 20 and not missing, "the page of the spec language has every field", " ".join(missing))
+explain = open(root + "/docs/explain.md").read()
+keys = set()
+for folder, _, names in os.walk(root + "/runtime"):
+    for name in names:
+        if name.endswith(".c") and name != "describe.c":
+            code = open(os.path.join(folder, name)).read()
+            for part in re.findall(r"qn_strbuf_add\((.*?)\);", code, re.S):
+                for literal in re.findall(r'"((?:[^"\\]|\\.)*)"', part):
+                    keys |= set(re.findall(r"(?:^|\\n)([a-z_]+): ", literal))
+missing = [key for key in sorted(keys - {"cc", "built", "jit", "cache", "clang", "cuda", "bug", "cuda_built", "turn", "rows", "slot"}) if f"`{key}`" not in explain]
+say(len(keys) > 15 and not missing, "the page of explain has every key", " ".join(missing))
+
+pages = make.documents()
+wrong = []
+for path in pages:
+    if path.endswith(".md"):
+        body = re.sub(r"```.*?```|`[^`\n]*`", "", open(os.path.join(root, path)).read(), flags=re.S)
+        for target in re.findall(r"\]\(([^)\s#]+)", body):
+            whole = os.path.normpath(os.path.join(os.path.dirname(path), target))
+            made = whole.startswith(("docs/ops/", "docs/reference/"))
+            if "://" not in target and not made and not os.path.exists(os.path.join(root, whole)):
+                wrong.append(path + ": " + target)
+say(not wrong, "no link is broken", ", ".join(wrong))
+shown = set(re.findall(r"^([\w/-]+)$", open(root + "/docs/index.md").read(), re.M))
+lost = [page for page in pages.values() if page.endswith(".md") and page != "index.md" and page[:-3] not in shown]
+say(not lost, "every page is in a table of contents", " ".join(lost))
+END
+"$python" check.py "$source" "$build" >lines 2>said || echo 'not ok - the checks end' >>lines
+while IFS= read -r line; do
+  n=$((n + 1))
+  case $line in
+    'ok - '*) echo "ok $n - ${line#ok - }" ;;
+    *) bad=$((bad + 1)); echo "not ok $n - ${line#not ok - }"; sed 's/^/# /' said ;;
+  esac
+done <lines
+
+# ---- Blocks
+if ! "$python" -c 'import numpy' 2>/dev/null; then
+  skip 'the blocks of pages' "$python has no NumPy"
+else
+  try 'the library is installed' cmake --install "$build" --prefix "$work/prefix"
+  lib=$(dirname "$(find "$work/prefix" -name 'libquern.so.0')")
+  PATH=$work/prefix/bin:$work/bin:$PATH PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib PYTHONPATH=$build/python
+  mkdir bin && printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" >bin/python3 && chmod +x bin/python3
+  PATH=$work/bin:$PATH
+  export PATH PKG_CONFIG_PATH LD_LIBRARY_PATH PYTHONPATH
+  unset QUERN_SOURCE_DIR QUERN_BUILD_DIR
+  for page in tutorials/first_hour tutorials/framework tutorials/application howto/threads howto/results howto/discover howto/specs howto/own_implementation \
+    howto/deployment howto/numexpr howto/cupy howto/loops explanation/aliasing specs explain examples/black_scholes examples/adam examples/time_series \
+    examples/image examples/mandelbrot; do
+    "$python" "$source/tests/support/run_blocks.py" "$source/docs/$page.md" $((n + 1)) >lines
+    cat lines
+    n=$((n + $(grep -c '^\(not \)\{0,1\}ok ' lines))) bad=$((bad + $(grep -c '^not ok ' lines)))
+  done
+  grep -l '^```\(sh\|c\|python\)$' "$source"/docs/tutorials/*.md "$source"/docs/howto/*.md "$source"/docs/examples/*.md | wc -l >said
+  [ "$(cat said)" = 17 ]; ok $? 'every page of tutorials, guides and examples is among them'
+fi
+
+# ---- The site
+if [ "${QUERN_TEST_EXHAUSTIVE-}" != 1 ]; then
+  skip 'the whole site' 'in `test full`'
+elif ! "$python" -c 'import sphinx, myst_parser, furo, matplotlib' 2>/dev/null; then
+  skip 'the whole site' "$python has no Sphinx, MyST, Furo and Matplotlib: ./bootstrap.sh docs builds it in an environment of its own"
+else
+  try 'the site is built' "$python" "$source/docs/site/make.py" --build "$build" --out "$work/site"
+fi
+done_testing

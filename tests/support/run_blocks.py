@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the code blocks of a Markdown page as its reader would, in order, in one empty folder, and prints TAP lines.
+
+    run_blocks.py PAGE FIRST_TEST_NUMBER
+
+A block with a first line that is a comment with a file's name is that file. `sh` blocks are run by sh, `python` blocks in one
+process. A `text` block is what the block before it prints; `...` in it stands for anything. `<!-- not run: REASON -->` before a block."""
+
+import fnmatch
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+_FILE = re.compile(r"(?:--|#|/\*|//)\s*([\w./-]+\.\w+)\s*(?:\*/)?\s*$")
+_BLOCK = re.compile(r"(?P<skip><!-- not run: (?P<reason>.*?) -->\s*\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.S | re.M)
+
+
+def blocks(text):
+    """[(language, text, reason not to run it or None, line)]"""
+    return [(m["language"], m["text"], m["reason"], text.count("\n", 0, m.start("language")) + 1) for m in _BLOCK.finditer(text)]
+
+
+class Page:
+    def __init__(self, folder):
+        self.folder, self.python, self.said = folder, [], ""
+
+    def run(self, language, text):
+        """Runs a block: (whether it went well, what went wrong). What it prints is kept for a `text` block."""
+        first = text.split("\n", 1)[0]
+        named = _FILE.match(first)
+        if language == "text":
+            wanted, got = text.rstrip("\n"), self.said.rstrip("\n")
+            pattern = re.sub(r"([\[*?])", "[\\1]", wanted).replace("...", "*")
+            return fnmatch.fnmatchcase(got, pattern), "wanted:\n" + wanted + "\ngot:\n" + got
+        if named:
+            path = os.path.join(self.folder, named[1])
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(text)
+            return True, ""
+        if language == "python":
+            mark = "a block of the page ends here"
+            self.python.append(text)
+            code = f"\nprint({mark!r}, flush=True)\n".join(self.python)
+            done = subprocess.run([sys.executable, "-c", code], cwd=self.folder, capture_output=True, text=True)
+            self.said = done.stdout.split(mark + "\n")[-1]
+        elif language == "sh":
+            done = subprocess.run(["sh", "-euc", text], cwd=self.folder, capture_output=True, text=True)
+            self.said = done.stdout
+        else:
+            return True, ""
+        return done.returncode == 0, done.stdout + done.stderr
+
+
+def main():
+    path, number = sys.argv[1], int(sys.argv[2])
+    with open(path) as file:
+        text = file.read()
+    name = os.path.basename(path)
+    with tempfile.TemporaryDirectory() as folder:
+        page = Page(folder)
+        for language, block, reason, line in blocks(text):
+            if reason:
+                print(f"ok {number} - {name}:{line} {language} # SKIP {reason}")
+            else:
+                is_right, why = page.run(language, block)
+                print(("" if is_right else "not ") + f"ok {number} - {name}:{line} {language}")
+                if not is_right:
+                    print("".join("# " + part + "\n" for part in why.split("\n")), end="")
+            number += 1
+
+
+if __name__ == "__main__":
+    main()
