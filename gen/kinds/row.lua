@@ -7,8 +7,6 @@
 -- the stages of gen/graph/rows.lua; what reduces is shared by all ops.
 
 local elementwise = require "gen.kinds.elementwise"
-local partial = require "gen.graph.partial"
-local picks = require "gen.graph.picks"
 local source = require "gen.base.source"
 
 local M = {}
@@ -135,9 +133,10 @@ local function fused_in(types, program, stage, combine_for)
 end
 
 -- The kernels of its stages, for each dtype that is computed in. records.programs: K -> its program (gen/graph/rows.lua), with
--- `record` in each stage that has a kernel; records.cases: K -> list of the programs of op.cases.
+-- `record` in each stage that has a kernel; records.cases: K -> list of the programs of op.cases; records.picking: K -> the
+-- program of gen/graph/picks.lua, if there is one.
 function M.blocks(kit, types, op, wanted, dag_for, combine_for)
-  local records = { programs = {}, cases = {} }
+  local records = { programs = {}, cases = {}, picking = {} }
   local function add(K, dag, infix)
     local program = kit.stages(types, dag)
     for number, stage in ipairs(program.stages) do
@@ -159,7 +158,8 @@ function M.blocks(kit, types, op, wanted, dag_for, combine_for)
   for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
     local dag = dag_for(op, K)
     records.programs[K], records.cases[K] = add(K, dag, ""), {}
-    for k, value in ipairs(op.cases or {}) do records.cases[K][k] = add(K, partial.dag(types, dag, 1, value), "_case" .. k) end
+    records.picking[K] = kit.picks(records.programs[K], function(k) return op.inputs[k + 1] and op.inputs[k + 1].is_row end)
+    for k, value in ipairs(op.cases or {}) do records.cases[K][k] = add(K, kit.partial(types, dag, 1, value), "_case" .. k) end
   end
   return records, true
 end
@@ -259,7 +259,7 @@ function M.own_rows(types, op, records, context)
           #of.stages, #row_types, #slots, math.type(op.empty) and 1 or 0, special_of(types, op, t, context),
           of.kept and value_number(of.kept) or 0, others)
       end
-      local picking = picks.program(program, function(k) return op.inputs[k + 1] and op.inputs[k + 1].is_row end)
+      local picking = records.picking and records.picking[t.name]
       if picking then add(picking, name .. "_picks", "NULL, NULL, 0") end
       for k, of in ipairs(records.cases and records.cases[t.name] or {}) do
         add(of, name .. "_case" .. k, "NULL, NULL, 0")
