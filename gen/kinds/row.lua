@@ -245,13 +245,14 @@ function M.own_rows(types, op, records, context)
   for _, t in ipairs(types.list) do
     local program = records.programs[t.name]
     if program then
-      local slots, row_types = {}, {}
+      local slots = {}
       local name = string.format("%s_%s", op.c_name, t.name)
       context.programs["program_" .. name] = #own == 0
       for k, index in ipairs(own) do slots[k] = string.format("{%d, %s}", index, context.upper(M.param_type(types, op, t.name))) end
-      for k, row_type in ipairs(program.row_types) do row_types[k] = context.upper(row_type) end
       local cases = {}
       local function add(of, called, others)
+        local row_types = {}
+        for k, row_type in ipairs(of.row_types) do row_types[k] = context.upper(row_type) end
         out[#out + 1] = string.format("static const qn_row_stage stages_%s[] = {\n%s\n};", called, stage_rows(op, of, variant_of, context))
         out[#out + 1] = string.format("static const qn_row_program program_%s = {stages_%s, %s, %s, %s, %d, %d, %d, %d, %s, %d, 0, %s};", called, called,
           #row_types > 0 and "(const uint8_t[]){" .. table.concat(row_types, ", ") .. "}" or "NULL",
