@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "core/base/status.h"
-#include "core/row/row_pick.h"
 #include "core/row/scan_op.h"
 #include "run/stage_text.h"
 

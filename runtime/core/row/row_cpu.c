@@ -7,7 +7,6 @@
 #include "core/cpu/cpu_backend.h"
 #include "core/row/row_call.h"
 #include "core/row/row_engine.h"
-#include "core/row/row_pick.h"
 #include "core/row/scan_op.h"
 
 /* Whether each row has one place that is picked from. In an expression, the places may vary along the axes. */

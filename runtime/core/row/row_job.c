@@ -4,7 +4,6 @@
 #include "core/row/row_job.h"
 
 #include "core/base/status.h"
-#include "core/row/row_pick.h"
 #include "core/row/scan_op.h"
 
 /* Elements of a tile or block that fit L1 with what is computed from them, half of that where elements are written; of a tile that takes

@@ -6,12 +6,7 @@
 
 #include "core/row/row_frame.h"
 
-#define QN_ROW_PICK_BYTES 24 /* of scratch, for each row */
-
-/* Whether a stage is one. */
-static inline int qn_row_picks(const qn_row_stage *stage) { return stage->is_row && !stage->variant && stage->n_in == 2; }
-
-/* Each row's element at its place in row-major order of the axes; of QN_ROW_INDEX 1. Where there is no such place: 0. */
+/* Runs a stage of qn_row_picks: each row's element at its place in row-major order of the axes; of QN_ROW_INDEX 1. Where there is no such place: 0. */
 void qn_row_pick(row_frame *frame, const qn_row_stage *stage);
 
 #endif

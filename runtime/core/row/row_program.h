@@ -102,6 +102,10 @@ typedef struct qn_row_stage {
   uint8_t is_reverse; /* these scans begin at the end, and so do the blocks; then the stage reduces nothing */
 } qn_row_stage;
 
+/* Whether a stage takes an element of each row from its place (row_pick.h), and its bytes of scratch for each row. */
+static inline int qn_row_picks(const qn_row_stage *stage) { return stage->is_row && !stage->variant && stage->n_in == 2; }
+#define QN_ROW_PICK_BYTES 24
+
 /* The steps of an interpreted stage. Made above the core; a generated tree has none. */
 typedef struct qn_row_steps {
   /* One row of `count` elements. ptr: of the stage's values; stride: bytes from element to element. */
