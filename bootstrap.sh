@@ -18,6 +18,7 @@ test_packages='libmpfr-dev libgmp-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cros
 # What a sanitised build of plain `test` holds: every kind of kernel and every way through the runtime, not every op.
 subset='negative,sqrt,exp,gelu,relu,leaky_relu,add,multiply,divide,maximum,pow,less,equal,isnan,where,clip,fma,astype,copy,full'
 subset=$subset,sin,log,nonzero,compress,modf,frexp,sum,mean,max,any,softmax,cumulative_sum,sum_initial,max_initial,cummax,floor_divide
+subset=$subset,cumulative_prod,cumulative_sum_backward,cumulative_prod_backward,cummax_backward
 
 usage() {
   sed -n '4,8s/^# \{0,1\}//p' bootstrap.sh >&2

@@ -12,6 +12,7 @@ local number = require "gen.base.number"
 local promote = require "gen.front.promote"
 local rows = require "gen.graph.rows"
 local stage_text = require "gen.graph.stage_text"
+local states = require "gen.graph.states"
 
 local M = {}
 
@@ -178,13 +179,13 @@ local function packed_program(types, op, K, dag)
     parts[#parts + 1] = packed_numbers(values) .. packed_numbers(dtypes) .. string.pack("<I4", #stage.reduces)
     for _, reduce in ipairs(stage.reduces) do
       local flags = (reduce.op.reducer.empty and 1 or 0) | (op.empty == "identity" and 2 or 0)
-      local none, from, states = kinds.of(reduce.op).of_none(types, reduce.op, reduce.type), { value_number(reduce.from) }, { index(reduce.type) }
+      local none, from, state_types = kinds.of(reduce.op).of_none(types, reduce.op, reduce.type), { value_number(reduce.from) }, { index(reduce.type) }
       for k, value in ipairs(reduce.others) do from[k + 1] = value_number(value) end
       local combine = expr.combine(dag.model, reduce.op, reduce.type)
-      for k, part in ipairs(combine.parts or {}) do states[k] = index(part.type) end
+      for k, part in ipairs(combine.parts or {}) do state_types[k] = index(part.type) end
       put("<s4s4s4I4I4i8", reduce.op.name, stage_text.kernel_name(reduce.op, reduce.type, "combine"),
           twin_of(dag.model, reduce.op, reduce.type), reduce.to, flags, item_bits(types.by_name[reduce.type], none))
-      parts[#parts + 1] = packed_numbers(from) .. packed_numbers(states)
+      parts[#parts + 1] = packed_numbers(from) .. packed_numbers(state_types)
     end
   end
   return table.concat(parts)
@@ -212,19 +213,32 @@ local function packed_row(model, op, built)
     .. string.pack("<I4", #dtypes) .. table.concat(dtypes)
 end
 
--- What an op that scans has beyond others: 0, or 1, its initial, and for each dtype the accumulator's, the result's and the combine.
+-- What an op that scans, or an adjoint, has beyond others: 0; or 1, whether it has states, its initials; `before` and `elements` of an adjoint;
+-- and for each dtype the accumulator's, the result's and the programs' names; with states their parts, and the operands of its kernel.
 local function packed_scan(model, op, built)
-  local types, kind, dtypes = model.types, kinds.of(op), {}
-  if not kind.is_scan then return string.pack("<I4", 0) end
+  local types, kind, dtypes, initials = model.types, kinds.of(op), {}, {}
+  if not (kind.is_scan or kind.is_adjoint) then return string.pack("<I4", 0) end
+  local has_states = states.has(op)
+  local function indices(list)
+    local of = {}
+    for k, item in ipairs(list) do of[k] = types.by_name[item.type].index end
+    return packed_numbers(of)
+  end
   for _, t in ipairs(types.list) do
     local K = built[t.name] and t.kind ~= "bits" and kind.compute_type(types, op, t.name)
     if K then
       local A = kind.accumulator(types, op, K)
+      local dag = has_states and states.of(model, op, A)
       dtypes[#dtypes + 1] = string.pack("<I4I4I4s4s4", t.index, types.by_name[A].index, types.by_name[kind.result_dtype(types, op, t.name)].index,
                                         op.name, stage_text.kernel_name(op, A, "combine"))
+        .. (dag and string.pack("<s4s4", op.reducer.lift and stage_text.kernel_name(op, A, "lift") or "",
+                                op.reducer.finish and stage_text.kernel_name(op, A, "finish") or "")
+            .. indices(dag.parts) .. indices(table.move(dag.lift.inputs, 1, #op.inputs, 1, {})) .. indices(dag.finish.outputs) or "")
     end
   end
-  return string.pack("<I4dI4", 1, op.initial, #dtypes) .. table.concat(dtypes)
+  for k, value in ipairs(op.initials or { op.initial }) do initials[k] = string.pack("<d", value) end
+  return string.pack("<I4I4I4", 1, has_states and 1 or 0, #initials) .. table.concat(initials)
+    .. string.pack("<i4I4I4", kind.is_adjoint and kind.before(op) or -1, op.elements or 0, #dtypes) .. table.concat(dtypes)
 end
 
 -- An op for runtime/toolchain/spec_ops.c, which unpacks it.
@@ -283,7 +297,7 @@ local function check_bodies(model, first, built, heavy)
       if kinds.of(op).has_body then
         dag, message, kind = expr.op_dag(model, op, K)
       else
-        message, kind = expr.combine_trouble(model, op, K)
+        message, kind = states.trouble(model, op, K)
       end
       if not dag and not message then -- a scan without a fault
         steps = steps + 1

@@ -176,6 +176,8 @@ def main():
                 quern.__dict__.setdefault(op.__name__, op)
     write(os.path.join(source, "reference", "commands.md"), commands_page(facts))
     write(os.path.join(source, "reference", "status.md"), status_page())
+    import python_api
+    write(os.path.join(source, "reference", "python_api.rst"), python_api.page(quern))
     unused = c_reference(source)
     counts = gallery(source, facts, specs, out, set(options.ops.split(",")) - {""})
     run([sys.executable, "-m", "sphinx", "-q", "-j", "2", "-b", "html", source, os.path.join(out, "html")])

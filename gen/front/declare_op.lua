@@ -139,7 +139,7 @@ local function parse_outputs(state, at, name, fields, op)
                 source.suggest(result, types.sets.all))
   end
   if result and kind.no_result then return fail(state, at, "%s: %s", name, kind.no_result) end
-  return { { name = "out", type = result } }
+  return { { name = op.output_name or "out", type = result } }
 end
 
 -- grad: the body of the op's derivative, which for several inputs assigns grad_<input>; or an expression for each input; or
@@ -239,7 +239,7 @@ function M.declare(state, index, name, fields, default_inputs, declared)
   op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, kind.input_types or INPUT_TYPES)
   if not op.inputs then return end
   if #op.inputs > 8 then return fail(state, at, "%s: at most 8 inputs", name) end
-  trouble = kind.check and kind.check(op, fields)
+  trouble = kind.check and kind.check(op, fields, model)
   if trouble then return fail(state, at, "%s: %s", name, trouble) end
   op.counts = parse_counts(state, at, name, fields.counts, op)
   if not op.counts then return end
@@ -300,6 +300,8 @@ function M.declare(state, index, name, fields, default_inputs, declared)
       if bad then return fail(state, at, "%s: %s: %s", name, field, bad) end
     end
   end
+  trouble = kind.check_outputs and kind.check_outputs(op, fields, model.types)
+  if trouble then return fail(state, at, "%s: %s", name, trouble) end
   if not parse_grad(state, index, op, fields.grad) then return end
   for k, example in pairs(op.examples) do
     if type(k) ~= "number" or type(example) ~= "table" then
@@ -309,7 +311,7 @@ function M.declare(state, index, name, fields, default_inputs, declared)
       example[op.outputs[1].name], example.y = example.y, nil
     end
     for key, value in pairs(example) do
-      local is_number = math.type(value) ~= nil or ((kind.has_stages or kind.is_scan) and is_list(value))
+      local is_number = math.type(value) ~= nil or ((kind.has_stages or op.reducer) and is_list(value))
       if type(key) ~= "string" or not taken[key] or not is_number then
         return fail(state, at, "%s: examples: '%s' is no operand, or its value no number", name, source.shown(key))
       end

@@ -165,6 +165,10 @@ function Walk:of_node(node, at)
   if #node.args == 0 then return nil end
   if node.op == "call" then return self:is_float(node) and self:of_call(node, at) or nil end
   if node.op == "reduce" then return nil end -- what depends on x goes through its call: derive_rows.lua
+  if node.op == "scan" then
+    if not self:is_float(node) or not self.known[node.args[1]] then return nil end
+    self.scope:fail(at, "%s has no derivative in an expression; call %s_backward by itself", node.reducer.name, node.reducer.name)
+  end
   local row = primitives.of[node.op]
   if row.underived then
     return self:of_rules(node, at)

@@ -5,6 +5,7 @@
 
 local dag_of = require "gen.graph.dag"
 local evaluate = require "gen.graph.evaluate"
+local evaluate_scans = require "gen.graph.evaluate_scans"
 local expr = require "gen.graph.expr"
 
 local M = {}
@@ -92,6 +93,9 @@ function M.run(model, dag, values)
       for p, other in ipairs(node.group or {}) do part = other == node and p or part end
       local total = combined(states, M.combine(model, node.reducer, node.accumulator or node.type))
       result[node] = total and total[part] or not total and node.reducer.reducer.empty or nil
+    elseif node.op == "scan" then
+      local _, run = evaluate_scans.of(model, node.reducer, node.type)
+      result[node] = run(nil, { [node.reducer.inputs[1].name] = args[1] })
     else
       result[node] = map(function(k)
         local of = {}

@@ -177,15 +177,6 @@ end
 
 function Scope:op_dag(op, K) return M.op_dag(self.state.model, op, K) end
 
--- What is wrong with the combine of an op without a body for a dtype that it takes: a message and its kind, or nil.
-function M.combine_trouble(model, op, K)
-  local ok, failure = pcall(M.combine, model, op, kinds.of(op).accumulator(model.types, op, K))
-  if ok then return nil end
-  if type(failure) ~= "table" then error(failure, 0) end
-  if not failure.source then return string.format("%s: %s: %s", op.location, op.name, failure.message), failure.kind or "syntax" end
-  return source.message(failure.source, failure.at or 1, string.format("%s: %s", op.name, failure.message)), failure.kind or "syntax"
-end
-
 -- The DAG of a reduction's combine: inputs a and b, numbers of A.
 function M.combine(model, op, A) return reductions.combine(M.new_state(model), op, A) end
 

@@ -133,19 +133,21 @@ local function guarded(src, f, ...)
   return nil, source.message(src, result.at or 1, result.message), kind
 end
 
--- For parse_host.
-local function reduces(model, name, at)
+-- For parse_host. is_bound: a scan that has states may be called, too
+local function reduces(model, name, at, is_bound)
   local op = expr.op_called(model, name)
   local kind = op and kinds.of(op)
   if op and kind.is_scan then
-    if #op.outputs > 1 then fail("unsupported", at, "%s is no part of an expression: %s", source.shown(name), kind.refusal(op)) end
+    if not (kind.may_come(op) or is_bound and #op.outputs == 1) then
+      fail("unsupported", at, "%s is no part of an expression: %s", source.shown(name), kind.refusal(op))
+    end
     return { scans = true }
   end
   return op and kinds.of(op).has_stages and { is_reduced = op.is_reduced } or nil
 end
 
-local function read(src, model, max_bytes)
-  local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name, at) return reduces(model, name, at) end)
+local function read(src, model, max_bytes, is_bound)
+  local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name, at) return reduces(model, name, at, is_bound) end)
   body.text = src.text
   local names = names_of(body)
   names.name = body.name or "expression"
@@ -295,7 +297,7 @@ function Host:eval_call(node)
   local op, which = expr.op_called(self.state.model, node.name)
   if node.axes and node.axes.scans then
     if #values ~= 1 then self:fail_as("syntax", node, "%s takes 1 argument, got %d", node.name, #values) end
-    if not self.has_rows then fail("unsupported", node.at, M.SCANS) end -- its kernels are those of stages, which the runtime cuts it into
+    self.state.first_scan = self.state.first_scan or node.at
   end
   if node.axes then return self:call_row(op, values, node, which) end
   return op and self:call_op(op, values, node, which) or self:primitive(node.name, values, node)
@@ -357,17 +359,16 @@ local function lowered(src, state, inputs, outputs)
   return inner
 end
 
--- has_rows: as of M.entry
-local function evaluate(src, model, in_dtypes, out_dtypes, has_rows)
+local function evaluate(src, model, in_dtypes, out_dtypes, is_bound)
   local types = model.types
-  local body, names = read(src, model, M.MAX_CANONICAL_BYTES)
+  local body, names = read(src, model, M.MAX_CANONICAL_BYTES, is_bound)
   check_calls(body, model, names)
   if #in_dtypes ~= #names.inputs then fail("dtype", 1, "dtypes of %d inputs for %d", #in_dtypes, #names.inputs) end
   if out_dtypes and #out_dtypes ~= #names.outputs then
     fail("dtype", 1, "dtypes of %d outputs for %d", #out_dtypes, #names.outputs)
   end
   local state = expr.new_state(model, true)
-  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, axes = body.axes, has_rows = has_rows }, Host)
+  local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, axes = body.axes }, Host)
   state.row_calls = {}
   local env, inputs, outputs, dtypes = scope.env, {}, {}, {}
   for name, constant in pairs(OWN_CONSTANTS) do
@@ -408,17 +409,18 @@ local function evaluate(src, model, in_dtypes, out_dtypes, has_rows)
   if body.result then give(scope:settle(scope:eval(body.result), body.result), body.result) end
   local inner = lowered(src, state, inputs, outputs)
   return { dag = inner.dag, files = inner.files, inputs = inputs, slots = slots_of(inner.dag, types), outputs = outputs,
-           out_dtypes = dtypes, names = names, reduces = #body.axes > 0 }
+           out_dtypes = dtypes, names = names, reduces = #body.axes > 0, first_scan = state.first_scan }
 end
 
 -- The typed DAG of an expression (a canonical text or any other) for the dtypes of its operands:
 --   { dag, inputs = nodes, slots = param nodes (index: of the param, from 0; type) in the order of the kernel's parameters,
 --     outputs = nodes before they are stored, out_dtypes = the dtypes that they have of themselves,
 --     names = { name, inputs, outputs, params }, reduces = whether it has calls that reduce: nodes "reduce", index: the number of
---     the call whose axes they are over }
+--     the call whose axes they are over; first_scan = the position of a call that scans, which gives a node "scan", or nil }
 -- or nil, message, kind ("syntax", "notfound", "dtype", "limit"). out_dtypes may be nil: what the outputs will be stored as.
-function M.host_dag(model, text, in_dtypes, out_dtypes)
-  return guarded(source_of(text), evaluate, model, in_dtypes, out_dtypes)
+-- is_bound: it is the bound of a scan, which may call it
+function M.host_dag(model, text, in_dtypes, out_dtypes, is_bound)
+  return guarded(source_of(text), evaluate, model, in_dtypes, out_dtypes, is_bound)
 end
 
 -- One kernel of an expression for kernels.file: { record, dag }, or nil, message, kind. request: { symbol, canonical (or any
@@ -433,7 +435,9 @@ function M.entry(model, request, has_rows)
       host = stage_text.read(model, request.canonical, src, request.in_dtypes, request.out_dtypes)
       host.slots, host.names = slots_of(host.dag, model.types, true), { name = "a stage of a row" }
     else
-      host = evaluate(src, model, request.in_dtypes, request.out_dtypes, has_rows)
+      host = evaluate(src, model, request.in_dtypes, request.out_dtypes)
+      -- for the CPU the kernels of a scan are those of stages, which the runtime cuts it into
+      if host.first_scan and not has_rows then fail("unsupported", host.first_scan, M.SCANS) end
       if host.reduces and not has_rows then fail("unsupported", 1, M.REDUCES) end
       if host.reduces then host.slots = slots_of(host.dag, model.types, true) end
     end

@@ -10,15 +10,19 @@ local op_types = require "gen.graph.op_types"
 local primitives = require "gen.graph.primitives"
 local rows = require "gen.graph.rows"
 local source = require "gen.base.source"
+local states = require "gen.graph.states"
 
 local M = {}
+
+local BODIES = { lift = true, finish = true }
 
 M.MARK = "rows: "
 M.COUNT = 1 << 20 -- the index of the number of elements, as a param: it is behind all others
 
 local function fail(...) error({ kind = "syntax", at = 1, message = "a stage of a row that is not understood: " .. string.format(...) }, 0) end
 
--- The name of a kernel of an op without built ones: of its stage, by number; or of a reduction's combine, K being its accumulator's dtype
+-- The name of a kernel of an op without built ones: of its stage, by number; or of a reduction's or scan's combine, of a scan's lift or
+-- finish, K being its accumulator's dtype
 function M.kernel_name(op, K, what) return string.format("%s:%s:%s", op.name, K, what) end
 
 -- The DAG of a stage by its kernel's name, which is that of a built one, qk_OP_DTYPE_stageN_..., or that of M.kernel_name
@@ -29,6 +33,7 @@ function M.stage_of(model, name)
     c_name, K, number = name:match "^([^:]+):(%w+):(%w+)$"
     op = c_name and model.op_of_name[c_name]
     if op and number == "combine" and op.reducer then return expr.combine(model, op, K) end
+    if op and BODIES[number] and states.has(op) then return states.of(model, op, K)[number] end
   end
   if not op then fail("no kernel %s", name) end
   local dag, message = expr.op_dag(model, op, K)

@@ -17,8 +17,8 @@
 --   has_indices, promotes           its operands: see index.lua, copy.lua
 --   has_own_nest          its outputs have loops of their own: qn_tensor_check_apart of the runtime
 --   output_dtype, dtypes_words      for documents and reports
---   trouble(fields, is_builtin), declare(op, fields), check(op, fields), result(fields)   what a spec says
---   declared(model, op)   what follows from it for other ops; is_adjoint   its bodies are those of gen/graph/adjoints.lua
+--   trouble(fields, is_builtin), declare(op, fields), check(op, fields, model), check_outputs(op, fields, types), result(fields)   what a spec says
+--   declared(model, op)   what follows from it for other ops; is_adjoint   its bodies are those of gen/graph/states.lua
 --   own_inputs, own_params          names that a body has beyond inputs and params: operands, parameters of its kernels, which
 --                         qn_kind.n_positions and .bind of the runtime give; names: both lists in one, made here
 --   refusal(op)           why it is no part of an expression; nil: it may be

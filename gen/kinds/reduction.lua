@@ -80,6 +80,10 @@ function M.trouble(fields, is_builtin, types)
   return row.trouble(fields, is_builtin, types)
 end
 
+function M.check(op)
+  if #op.inputs ~= 1 or op.inputs[1].type or op.inputs[1].is_row then return "inputs: a reduction has one, of the dtypes that it takes" end
+end
+
 -- bodies(field): the bodies of a field, by dtype or kind
 function M.declare(op, fields, bodies, types)
   op.accumulate, op.result, op.is_reduced, op.bound = fields.accumulate, fields.result, true, fields.bound and bodies "bound"

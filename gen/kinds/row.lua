@@ -119,6 +119,21 @@ function M.want(types, op, wanted, asked)
   end
 end
 
+-- Whether lines or results of a body have casts from integers to floats, which need what a kernel declares first.
+function M.has_casts(lines, results)
+  for _, list in ipairs { lines, results } do
+    for _, text in ipairs(list) do
+      if text:find "q_cast_[iu]%d+_b?f%d+%(" then return true end
+    end
+  end
+  return false
+end
+
+-- The same as lines of a function of its own.
+function M.enter(lines, results)
+  if M.has_casts(lines, results) then table.insert(lines, 1, "Q_KERNEL_ENTRY;") end
+end
+
 -- How a kernel of elements combines them itself, for accumulators A, as a record's `fused`; nil: it does not.
 function M.fused(types, op, A, combine)
   if types.by_name[A].kind ~= "float" or combine.parts or op.reducer.is_repeatable then return nil end
@@ -380,6 +395,7 @@ end
 -- direct: how a kernel of elements computes one: { arguments = list of { name, is_element }, ... }, or nil
 function M.reducer_values(c, types, record, name, direct)
   local lines, result = c.body(types, record.combine, { "a", "b" })
+  M.enter(lines, { result })
   local t, root = types.by_name[record.K], record.combine.outputs[1]
   local from = types.by_name[record.dtypes[1]]
   local is_widened = from ~= t and from.kind == "float"
@@ -427,6 +443,7 @@ local function parts_values(c, types, record)
   end
   table.move({ "a", "b", "both" }, 1, 3, #arguments + 1, arguments) -- no names of values
   local lines, _, results = c.body(types, record.combine, arguments)
+  M.enter(lines, results)
   for k, part in ipairs(record.combine.parts) do
     parts[k] = { index = k - 1, out = #record.combine.parts + k - 1, name = "part" .. k - 1, element = types.by_name[part.type].c,
                  result = results[k] }

@@ -3,9 +3,16 @@
 -- The kind scan (declared by `scan`): each element of the output combines the elements of the input up to its place along one axis.
 -- `combine` makes one state of two, a (before) and b; it need only be associative. `finds = "max"`, "min": a second output has the place
 -- of each value, the first of equals or of NaNs. The order is that of docs/internals/reductions.md.
+-- With lift or finish a scan has states of its own: `lift` makes the state of an element x at `index` (left out: x), `finish` the result of
+-- the state a, of x and of index (left out: a). x has the accumulator's dtype, T. `state = "T v, i64 i"` is as in gen/kinds/reduction.lua.
+-- finish of several outputs assigns them.
+-- initial: the result of no elements; of several outputs a table of them by name.
 -- A call says the axis, and how the result is shifted; these are no parameters of kernels.
 
+local number = require "gen.base.number"
+local reduction = require "gen.kinds.reduction"
 local row = require "gen.kinds.row"
+local source = require "gen.base.source"
 
 local M = {}
 
@@ -18,12 +25,17 @@ M.has_own_entry, M.has_own_nest = true, true
 M.runtime_needs = "row" -- its files load and store what does not lie as kernels need it
 M.beside_cpu = "scans, which a tree has together with its kernels for the CPU only" -- a target alone has none
 M.needs_runtime = "its kernels carry states, which the runtime keeps"
-M.schema = { accumulate = "string", result = "string", combine = "string table", initial = "number", finds = "string",
-             bound = "string table" }
+M.schema = { accumulate = "string", result = "string", combine = "string table", initial = "number table", finds = "string",
+             bound = "string table", state = "string", lift = "string table", finish = "string table" }
+
+M.MAX_OUTPUTS = 4 -- ORDER QN_SCAN_MAX_OUTPUTS of runtime/core/row/scan_op.h
 
 local COMPARED = { max = ">", min = "<" }
 
-local EXCLUDED = { "body", "params", "grad", "grad_ulp", "counts" }
+local EXCLUDED = { "body", "params", "grad", "grad_ulp", "counts", "ulp" }
+local AFTER = "apply an op to its result"
+local INSTEAD = { body = "it has lift, combine and finish", params = AFTER, counts = AFTER, ulp = "declare bound, the largest absolute error",
+                  grad = "declare its derivative behind it: adjoint \"NAME_backward\"", grad_ulp = "its derivative has a declaration of its own" }
 
 -- Whether an element of an op that finds takes the place of the one found before.
 function M.is_found(op, before, x)
@@ -31,25 +43,71 @@ function M.is_found(op, before, x)
   return op.finds == "max" and x > before or op.finds == "min" and x < before
 end
 
+-- What is wrong with the fields of a state, or nil.
+function M.state_trouble(fields, types)
+  if not fields.state then return nil end
+  local parts, why = reduction.parse_state(fields.state, types)
+  if not parts then return why end
+  for _, field in ipairs { "lift", "finish" } do
+    if fields[field] == nil then return field .. " is missing, which a scan with a state needs" end
+  end
+end
+
 -- What is wrong with its fields, or nil.
 function M.trouble(fields, is_builtin, types)
   if fields.combine == nil then return "combine is missing" end
-  if not is_builtin and (fields.outputs or fields.finds) then return "only the library's own scans have a second output" end
-  if (fields.outputs ~= nil) ~= (fields.finds ~= nil) or fields.finds and not COMPARED[fields.finds] then
+  for _, field in ipairs(EXCLUDED) do
+    if fields[field] ~= nil then return field .. " is not for a scan; " .. INSTEAD[field] end
+  end
+  if fields.finds and not is_builtin then
+    return "finds: only the library's own scans have a kernel that searches; write state, lift, combine and finish"
+  end
+  if fields.finds and not (COMPARED[fields.finds] and fields.outputs) then
     return "finds: expected \"max\" or \"min\", and outputs of which the second has the places"
   end
+  if fields.outputs and not fields.finds and not fields.finish then return "outputs: finish is missing, which assigns them" end
   if fields.initial == nil then return "initial is missing: the result of no elements" end
-  for _, field in ipairs(EXCLUDED) do
-    if fields[field] ~= nil then return field .. " is not for a scan; apply an op to its result" end
-  end
-  return row.trouble(fields, is_builtin, types)
+  return M.state_trouble(fields, types) or row.trouble(fields, is_builtin, types)
 end
 
--- bodies(field): the bodies of a field, by dtype or kind
-function M.declare(op, fields, bodies)
-  op.accumulate, op.result, op.initial = fields.accumulate, fields.result, fields.initial
+-- Sets the bodies of an op's states. bodies(field): the bodies of a field, by dtype or kind
+function M.declare_states(op, fields, bodies, types)
+  op.is_lifted = (fields.lift or fields.finish) ~= nil
+  op.reducer = { combine = bodies "combine", lift = fields.lift and bodies "lift", finish = fields.finish and bodies "finish",
+                 parts = fields.state and reduction.parse_state(fields.state, types) }
+end
+
+function M.declare(op, fields, bodies, types)
+  op.accumulate, op.result = fields.accumulate, fields.result
   op.finds, op.bound = fields.finds, fields.bound and bodies "bound"
-  op.reducer = { combine = bodies "combine" }
+  M.declare_states(op, fields, bodies, types)
+end
+
+function M.check(op)
+  if #op.inputs ~= 1 or op.inputs[1].type then return "inputs: a scan has one, of the dtypes that it takes" end
+end
+
+-- Sets the results of no elements, one for each output; says what is wrong with them, or with the outputs.
+function M.check_outputs(op, fields, types)
+  local given, known = fields.initial, {}
+  op.initials = {}
+  if #op.outputs > M.MAX_OUTPUTS then return string.format("outputs: a scan has at most %d", M.MAX_OUTPUTS) end
+  for k, output in ipairs(op.outputs) do
+    local t = output.type and types.by_name[output.type]
+    if t and t.compute ~= output.type then
+      return string.format("outputs: %s %s: expected a dtype that is computed in itself", output.type, output.name)
+    end
+    known[output.name] = true
+    op.initials[k] = type(given) ~= "table" and (op.finds and k > 1 and -1 or given) or given[output.name]
+    if math.type(op.initials[k]) == nil then return string.format("initial: that of %s is missing, or no number", output.name) end
+  end
+  if #op.outputs > 1 and type(given) ~= "table" and not op.finds then
+    return string.format("initial: expected a number for each output, { %s = ..., %s = ... }", op.outputs[1].name, op.outputs[2].name)
+  end
+  for name in pairs(type(given) == "table" and given or {}) do
+    if not known[name] then return string.format("initial: '%s' is no output", source.shown(name)) end
+  end
+  op.initial = op.initials[1]
 end
 
 local AXES = { name = "axes", value = -1, is_shape = true }
@@ -64,13 +122,23 @@ function M.refusal() return "each of its results depends on the ones before; cal
 -- "max", "min": what a second output has the places of; nil: there is none.
 function M.sought(op) return op.finds end
 
-M.accumulator, M.result_dtype, M.want, M.promotion, M.param_dtypes = row.accumulator, row.result_dtype, row.want, row.promotion, row.param_dtypes
-M.compute_type = row.compute_type
+M.accumulator, M.want, M.promotion, M.param_dtypes, M.compute_type = row.accumulator, row.want, row.promotion, row.param_dtypes, row.compute_type
 
-M.templates = { "scan_rows", "scan_columns", "scan_places" }
+-- As row.result_dtype; of an op that computes in floats an integer is one first.
+function M.result_dtype(types, op, dtype)
+  local K = M.compute_type(types, op, dtype)
+  local is_float = K and types.by_name[K].kind == "float"
+  return row.result_dtype(types, op, is_float and types.by_name[dtype].kind ~= "float" and types.by_name[dtype].floating or dtype)
+end
+
+M.templates = { "scan_rows", "scan_columns", "scan_places", "scan_adjoint" }
+
+-- Whether it may be called in expressions: with one result, which is a state.
+function M.may_come(op) return #op.outputs == 1 and not op.is_lifted end
 
 local function scan_values(c, types, record)
   local lines, result = c.body(types, record.combine, { "a", "b" })
+  row.enter(lines, { result })
   local t = types.by_name[record.K]
   return { element = t.c, combine = lines, result = result, stored = c.stored(types, record.K, "v"),
            stored_item = c.stored(types, record.K, "v[l]") }
@@ -82,8 +150,94 @@ local function places_values(_, types, record)
   return { element = t.c, take = take }
 end
 
+local function names_of(prefix, list)
+  local names = {}
+  for k, item in ipairs(list) do names[k] = prefix .. (item.name or item) end
+  return names
+end
+
+-- The names of the template: no names of values.
+local TAKEN = { "a", "b", "both", "v", "at", "of", "here", "value", "place", "carry", "ptr", "stride", "params", "n", "i", "j", "l", "out_row",
+                "row", "out", "states" }
+for k = 2, M.MAX_OUTPUTS do
+  for _, name in ipairs { "out", "out_row", "value" } do TAKEN[#TAKEN + 1] = name .. k end
+end
+
+-- The lines of a body, and its results. arguments: the names of its inputs
+local function body(c, types, dag, arguments)
+  local names = table.move(arguments, 1, #arguments, 1, {})
+  return c.body(types, dag, table.move(TAKEN, 1, #TAKEN, #names + 1, names))
+end
+
+-- A number as C has it, for a cast.
+local function c_number(value)
+  if math.tointeger(value) then return string.format("%d", value) end
+  if value ~= value then return "__builtin_nan(\"\")" end
+  return value == math.huge and "__builtin_inf()" or value == -math.huge and "-__builtin_inf()" or number.hex(value)
+end
+
+-- The values of the template of an op with states, record.states. before: the input that is read one place earlier, by name
+function M.state_values(c, types, record, before)
+  local op, dags = record.op, record.states
+  local parts, inputs, outputs, pointers, states = {}, {}, {}, {}, {}
+  for _, name in ipairs { "a.", "b." } do table.move(names_of(name, dags.parts), 1, #dags.parts, #states + 1, states) end
+  local both, _, combined = body(c, types, dags.combine, states)
+  row.enter(both, combined)
+  local taken = {}
+  for k, input in ipairs(op.inputs) do
+    taken[k] = "in_" .. input.name
+    inputs[k] = { index = k - 1, name = "in_" .. input.name, at = input.name, element = types.by_name[input.type or record.K].c,
+                  is_before = input.name == before }
+  end
+  taken[#taken + 1] = "place"
+  local lift, _, lifted = body(c, types, dags.lift, taken)
+  local finished = names_of("a.", dags.parts)
+  table.move(taken, 1, #taken, #finished + 1, finished)
+  local finish, _, results = body(c, types, dags.finish, finished)
+  for k, part in ipairs(dags.parts) do
+    parts[k] = { name = part.name, element = types.by_name[part.type].c, lifted = lifted[k], combined = combined[k] }
+  end
+  for k, output in ipairs(op.outputs) do
+    local T, tail = output.type or record.K, k > 1 and tostring(k) or ""
+    outputs[k] = { row = "out_row" .. tail, value = "value" .. tail, pointer = "out" .. tail, index = #op.inputs + k, element = types.by_name[T].c,
+                   result = results[k], stored = c.stored(types, T, "value" .. tail) }
+    pointers[k] = outputs[k].pointer
+  end
+  local has_place = false
+  for _, line in ipairs(lift) do has_place = has_place or line:find "%f[%w_]place%f[^%w_]" ~= nil end
+  for _, value in ipairs(lifted) do has_place = has_place or value:find "%f[%w_]place%f[^%w_]" ~= nil end
+  return { parts = parts, inputs = inputs, outputs = outputs, combine = both, lift = lift,
+           has_casts = row.has_casts(lift, lifted) or row.has_casts(finish, results), finish = finish, lifts_place = has_place,
+           initial = before and c_number(op.initial) or "", n_in = #op.inputs, pointers = table.concat(pointers, ", "),
+           further = table.move(outputs, 2, #outputs, 1, {}),
+           declared = "char *" .. table.concat(pointers, ", char *") }
+end
+
+local function lifted_values(c, types, record) return M.state_values(c, types, record) end
+
+-- The kernel of a scan with states, for each accumulator.
+local function lifted_records(kit, types, op, wanted, states_for)
+  local records, is_made = { scans = {} }, {}
+  for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
+    local A = M.accumulator(types, op, K)
+    records.scans[K] = A
+    if not is_made[A] then
+      local dtypes = { A, A } -- elements, carries
+      for _, output in ipairs(op.outputs) do dtypes[#dtypes + 1] = output.type or A end
+      local classes = ("c"):rep(#dtypes)
+      records[#records + 1] = { name = kit.name_of(op.c_name .. "_rows", dtypes, "2", classes), op = op, K = A, D = A, dtypes = dtypes, rank = "2",
+                                classes = classes, weight = 1, heavy = false, part = "rows", template = "scan_adjoint", values = lifted_values,
+                                states = states_for(op, A) }
+    end
+    is_made[A] = true
+  end
+  kit.sort_by_dtype(types, records)
+  return records, true
+end
+
 -- Its kernels for each accumulator.
 function M.blocks(kit, types, op, wanted, _, combine_for)
+  if op.is_lifted then return lifted_records(kit, types, op, wanted, combine_for) end
   local records, is_made = { scans = {} }, {}
   for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
     local A = M.accumulator(types, op, K)
@@ -107,6 +261,7 @@ end
 
 -- Its kernels for CUDA: one for each dtype, in both widths.
 function M.cuda_records(kit, types, op, wanted, _, _, combine_for)
+  if op.is_lifted then return {}, true end -- on the CPU only
   local records, is_made = {}, {}
   for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do is_made[K] = true end
   for _, t in ipairs(types.list) do
@@ -133,13 +288,17 @@ function M.own_rows(types, op, records, context)
     local K = context.built[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
     local A = K and records.scans[K]
     if A and variants[A] then
-      scans[#scans + 1] = string.format("[%s] = {%s, %s, %s, %s, NULL}", context.upper(t.name), variants[A].rows, variants[A].columns,
+      scans[#scans + 1] = string.format("[%s] = {%s, %s, %s, %s, NULL, NULL}", context.upper(t.name), variants[A].rows, variants[A].columns or "NULL",
                                         variants[A].places or "NULL", context.upper(A))
       results[#results + 1] = string.format("[%s] = %s", context.upper(t.name), context.upper(M.result_dtype(types, op, t.name)))
     end
   end
-  return { string.format("static const qn_scan_op scan_%s = {\n  .initial = %s,\n  .scans = {%s},\n  .results = {%s},\n};\n", op.c_name,
-                         context.number(op.initial), table.concat(scans, ",\n            "), table.concat(results, ", ")) },
+  local others = {}
+  for k = 2, #op.initials do others[k - 1] = context.number(op.initials[k]) end
+  local more = #others > 0 and string.format("\n  .others = {%s},", table.concat(others, ", ")) or ""
+  if op.is_lifted then more = more .. "\n  .has_states = 1," end
+  return { string.format("static const qn_scan_op scan_%s = {\n  .initial = %s,%s\n  .scans = {%s},\n  .results = {%s},\n};\n", op.c_name,
+                         context.number(op.initial), more, table.concat(scans, ",\n            "), table.concat(results, ", ")) },
          "&scan_" .. op.c_name
 end
 

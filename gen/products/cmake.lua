@@ -14,12 +14,13 @@ local function fill(text, prefix, scope, isa)
   return (text:gsub("@([%a_]+)@", values))
 end
 
--- What to compile with which flags. lists: kind -> names of files; targets: those that the lists are of
-function M.source_list(prefix, lists, targets, is_library)
+-- What to compile with which flags. lists: kind -> names of files; targets: those that the lists are of; abi: of abis.lua, or nil
+function M.source_list(prefix, lists, targets, is_library, abi)
   local lines, kinds = { banner.hash "sources and their flags" .. "# core FILE: compiled once." }, { "core" }
   if lists.runtime then
     kinds[2], lines[2] = "runtime", "# runtime FILE: compiled once, with the library's runtime."
   end
+  if abi then kinds[#kinds + 1], lines[#lines + 1] = "abi", abi.NOTE end
   for _, target in ipairs(targets) do
     for _, kind in ipairs(target.build.KINDS) do
       if lists[kind] then kinds[#kinds + 1], lines[#lines + 1] = kind, target.build.NOTES[kind] end
@@ -41,8 +42,9 @@ local PROPERTIES = [[
                                              C_VISIBILITY_PRESET hidden)
 ]]
 
--- A tree's CMakeLists.txt: one static library of all its sources. has_threads: some of them make threads
-function M.tree(prefix, lists, targets, has_threads)
+-- A tree's CMakeLists.txt: one static library of all its sources. has_threads: some of them make threads; abi: of
+-- abis.lua, or nil
+function M.tree(prefix, lists, targets, has_threads, abi)
   local version, languages, packages, out = "3.16", "C", has_threads and "find_package(Threads REQUIRED)\n" or "", {}
   local function put(text) out[#out + 1] = text end
   for _, target in ipairs(targets) do
@@ -66,6 +68,7 @@ function M.tree(prefix, lists, targets, has_threads)
   if has_threads then put "target_link_libraries(@name@_tree PUBLIC Threads::Threads)\n" end
   for _, target in ipairs(targets) do put(target.build.CMAKE.sources or "") end
   put "set_target_properties(@name@_tree PROPERTIES OUTPUT_NAME @name@)\nadd_library(@name@::@name@ ALIAS @name@_tree)\n"
+  if abi then put(list_of("ABI", lists.abi) .. abi.CMAKE) end
   return banner.hash("builds the static library " .. prefix)
     .. fill(table.concat(out), prefix, "PRIVATE", names.identifier("QN_ISA", prefix))
 end

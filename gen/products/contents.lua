@@ -37,8 +37,8 @@ local function rows_of(files, names)
   return out
 end
 
--- prefix: of the tree; files: name -> text; has_core: it has the runtime
-function M.text(prefix, files, has_core)
+-- prefix: of the tree; files: name -> text; has_core: it has the runtime; abi: of abis.lua, or nil
+function M.text(prefix, files, has_core, abi)
   local kernels, headers, runtime, n_core, suffixes = 0, 0, {}, 0, {}
   for _, name in ipairs(order.keys(files)) do
     local suffix = name:match "^kernels/.*%.(%w+)$"
@@ -69,6 +69,7 @@ function M.text(prefix, files, has_core)
     row("`" .. prefix .. "_table.c`", count_lines(files[prefix .. "_table.c"]), "the table of kernels")
     row("`" .. prefix .. "_isa_machine.*`", "", "which SIMD level this machine runs")
   end
+  if abi then row("`abi/`", "", abi.ABOUT:format(prefix)) end
   row("`CMakeLists.txt`", "", "builds a static library of all")
   row("`sources.txt`", "", "the same for other build systems: each source and its flags")
   row("`manifest.json`", "", "ops, kernels and files, for tools")

@@ -104,7 +104,7 @@ local function class_choices(n_in, n_out)
 end
 
 -- The kernels of a scanned expression: all inputs of one dtype, for each of `dtypes` that it takes; or nil, message: it takes
--- none of them, or it reduces.
+-- none of them, or it reduces or scans.
 function M.of_scanned(model, found, dtypes, digests)
   local list, first_message = {}, nil
   local part = source.part(found.source, found.at, found.text)
@@ -114,7 +114,9 @@ function M.of_scanned(model, found, dtypes, digests)
     local ins = {}
     for k = 1, #found_names.inputs do ins[k] = dtype end
     local dag, why = host.host_dag(model, part, ins)
-    if dag and dag.reduces then return nil, source.message(part, 1, found.kernel .. ": " .. host.REDUCES) end
+    if dag and dag.reduces then
+      return nil, source.message(part, dag.first_scan or 1, found.kernel .. ": " .. (dag.first_scan and host.SCANS or host.REDUCES))
+    end
     if dag then
       for _, rank in ipairs { 1, 2 } do
         for _, classes in ipairs(class_choices(#ins, #dag.out_dtypes)) do

@@ -3,6 +3,7 @@
 -- `generate --kernels-only`: kernels, one header that declares them, and a table of them, for a framework that has tensors,
 -- threads and a dispatcher of its own. Of the runtime it has the detection of the machine's level only. Opens no files.
 
+local abis = require "gen.products.abis"
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
 local contents = require "gen.products.contents"
@@ -34,6 +35,7 @@ local function check_options(options, errors)
     if options[name] then errors[#errors + 1] = "--kernels-only: not with --" .. name end
   end
   without.check(options, "kernels-only", errors)
+  errors[#errors + 1] = select(2, abis.chosen(options))
   for _, name in ipairs(planning.split(options.target or targets.cpu.name)) do
     if name ~= targets.cpu.name then
       errors[#errors + 1] = string.format("--kernels-only: kernels of the target %s are launched with arguments that the runtime "

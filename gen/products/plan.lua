@@ -2,11 +2,11 @@
 --
 -- The plan of a run: options -> ops, dtypes, records of kernels. Makes no text.
 
-local adjoints = require "gen.graph.adjoints"
 local expr = require "gen.graph.expr"
 local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
 local source = require "gen.base.source"
+local states = require "gen.graph.states"
 local tables = require "gen.products.tables"
 local variants = require "gen.targets.variants"
 
@@ -157,14 +157,14 @@ function M.plan(model, options)
     local dtypes = variants.kernel_dtypes(model.types, op, wanted)
     for _, K in ipairs(dtypes) do
       dag_for(op, K)
-      local message = op.reducer and not kinds.of(op).has_body and expr.combine_trouble(model, op, K)
+      local message = op.reducer and not kinds.of(op).has_body and states.trouble(model, op, K)
       if message and dag_errors[#dag_errors] ~= message then dag_errors[#dag_errors + 1] = message end
     end
     if #dtypes > 0 then kept[#kept + 1] = op end
   end
   if #dag_errors > 0 then return nil, dag_errors end
   local records_of = {}
-  local function combine_for(op, A) return (kinds.of(op).is_adjoint and adjoints.of or expr.combine)(model, op, A) end
+  local function combine_for(op, A) return (states.has(op) and states.of or expr.combine)(model, op, A) end
   for _, op in ipairs(kept) do
     records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for, combine_for)
   end

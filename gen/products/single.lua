@@ -20,8 +20,9 @@ local function without_tables(text, defined)
   return next(renamed) and text:gsub("q_table_[%w_]+", renamed) or text
 end
 
--- One .c and one .h: the kernels first, then the core, includes of each other's headers resolved in place.
-function M.files(prefix, files, core, kernel_names)
+-- One .c and one .h of lists of sources, in their order: the kernels come first, then the core. Includes of each other's headers are
+-- resolved in place.
+function M.files(prefix, files, lists)
   local out, included, defined = {}, {}, {}
   local header = prefix .. ".h"
   local function add(name)
@@ -41,8 +42,9 @@ function M.files(prefix, files, core, kernel_names)
       end
     end
   end
-  for _, name in ipairs(kernel_names) do add(name) end
-  for _, name in ipairs(core) do add(name) end
+  for _, list in ipairs(lists) do
+    for _, name in ipairs(list) do add(name) end
+  end
   local upper = prefix:upper()
   local text = table.concat(banner.c("the whole of " .. prefix .. ", for one level: the one your flags name"), "\n")
     .. "\n#define _GNU_SOURCE\n#define " .. upper .. "_QN_ONE_LEVEL\n" .. table.concat(out, "\n") .. "\n"

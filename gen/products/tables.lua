@@ -213,6 +213,7 @@ end
 
 -- A number as a double in C.
 local function float_text(value)
+  if value ~= value then return "__builtin_nan(\"\")" end
   if value == math.huge or value == -math.huge then return (value < 0 and "-" or "") .. "__builtin_inf()" end
   return c.literal("f64", number.f64_bits(value + 0.0))
 end

@@ -4,6 +4,7 @@
 -- that build them, a manifest, a notice. The library's own sources are the same with the files of library.lua, and without the
 -- core, which the build takes from runtime/core.
 
+local abis = require "gen.products.abis"
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
 local contents = require "gen.products.contents"
@@ -175,7 +176,8 @@ local function new_job(root, plan, options, prefix, inputs)
   return job
 end
 
--- All files of a tree. options: prefix, single, library, preview, target (names, with commas), and those of plan. Returns { files,
+-- All files of a tree. options: prefix, single, library, preview, abi, target (names, with commas), and
+-- those of plan. Returns { files,
 -- plan, inputs } or nil, errors.
 function M.generate(root, options)
   local model, inputs, errors = load.load(root, options.specs, options.preview)
@@ -184,6 +186,8 @@ function M.generate(root, options)
   if #errors > 0 then return nil, errors end
   without.check(options, "library", errors)
   local list, is_asked = chosen_targets(options, errors)
+  local abi
+  abi, errors[#errors + 1] = abis.chosen(options)
   if #errors > 0 then return nil, errors end
   local plan
   plan, errors = planning.plan(model, options)
@@ -211,15 +215,16 @@ function M.generate(root, options)
   job.targets, job.without = list, without.of(options, plan)
   add_core(job, parts)
   if options.library then library.add(job) end
+  if abi then abi.add(job) end
   local files = job.files
   if not options.library then
-    files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, not options["no-threads"]), notice
+    files["CMakeLists.txt"], files.NOTICE = cmake.tree(prefix, job.lists, list, not options["no-threads"], abi), notice
   end
   if options.single then
-    files = single.files(prefix, files, job.lists.core, job.lists.kernel)
+    files = single.files(prefix, files, { job.lists.kernel, job.lists.core, job.lists.abi or {} })
   else
-    files["sources.txt"] = cmake.source_list(prefix, job.lists, list, options.library)
-    if not options.library then files["FILES.md"] = contents.text(prefix, files, true) end
+    files["sources.txt"] = cmake.source_list(prefix, job.lists, list, options.library, abi)
+    if not options.library then files["FILES.md"] = contents.text(prefix, files, true, abi) end
   end
 
   local levels, sections, file_of = {}, {}, nil

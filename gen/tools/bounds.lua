@@ -5,11 +5,15 @@
 -- computed in (of integers: f64). `depth` is the number of additions that an element takes part in at most: 19, and one for each
 -- doubling of the number of chunks of 256 elements (docs/reductions.md). A result narrower than what is computed in is rounded once more.
 -- Of a scan the body may call scans, over the same axis, and is one of elements; depth is then that of `scan_depth` in
--- tools/measure/accuracy_reductions.c. Only its measurement tells whether it is well formed.
+-- tools/measure/accuracy_reductions.c. It is read as an expression.
 -- A bound holds where nothing overflows or underflows on the way, to the first order of u.
 
+local evaluate_rows = require "gen.graph.evaluate_rows"
+local evaluate_scans = require "gen.graph.evaluate_scans"
 local expr = require "gen.graph.expr"
+local host = require "gen.graph.host"
 local kinds = require "gen.kinds.kinds"
+local number = require "gen.base.number"
 local row_shape = require "gen.front.row_shape"
 
 local M = {}
@@ -35,9 +39,97 @@ local function computed(types, op)
   return of
 end
 
+-- The bound of a scan as an expression of its input, with these parameters. Returns its DAG as evaluate_rows.run takes it; or nil, message.
+local PARAMS = { "u", "depth", "count" }
+local function dag_of_scan(model, op, K)
+  local body, input = expr.body_of(model.types, { bodies = op.bound }, K), op.inputs[1].name
+  local text = "param u; param depth; param count; " .. body.text
+  local dag, message = host.host_dag(model, text, { K }, nil, true)
+  local _, names = host.canonical(model, text)
+  if dag and names and names.inputs[1] ~= input then message = string.format("unknown name '%s', expected %s", names.inputs[1], input) end
+  if not dag and names and #names.inputs > 1 then
+    message = string.format("unknown name '%s', expected %s", names.inputs[1] == input and names.inputs[2] or names.inputs[1], input)
+  end
+  if message then
+    return nil, string.format("%s:1: %s: bound: %s", op.location, op.name, message:gsub("^expression:%d+:%d+: ", ""):gsub("\n.*", ""))
+  end
+  dag.values = {}
+  for _, node in ipairs(dag.slots) do dag.values[node.name] = PARAMS[node.index + 1] end
+  return dag
+end
+
+local function at(value, k) return type(value) == "table" and value[k] or value end
+
+-- The number of additions that an element takes part in at most, of n: of a scan, and of a reduction
+local function depth_of(op, n)
+  if kinds.of(op).is_scan then
+    return math.min(n - 1, 15) + math.min((n - 1) // 16, 15) + math.min((n - 1) // 256, 255) + (n - 1) // 65536
+  end
+  local depth, chunks = 19, (n + 255) // 256
+  while chunks > 1 do depth, chunks = depth + 1, (chunks + 1) // 2 end
+  return depth
+end
+
+-- Numbers of f32 that do not change from run to run, within the op's domain.
+local function numbers(op, n, turn)
+  local state, low, high, list = 0x9e3779b97f4a7c15 + turn, op.domain and op.domain[1] or -8, op.domain and op.domain[2] or 8, {}
+  for k = 1, n do
+    state = state * 6364136223846793005 + 1442695040888963407
+    list[k] = number.f32_value(number.f32_bits(low + (high - low) * ((state >> 33) / (1 << 31))))
+  end
+  return list
+end
+
+local COUNTS = { 1, 17, 300, 700 } -- elements that a bound is tried on
+local FAR = 2.0 ^ 100 -- what lies beyond may have overflowed or underflowed on the way
+
+-- Whether the bound of an op is tried: of one float input and one output, in f32, for which f64 is exact.
+function M.is_tried(types, op)
+  local of = op.bound and computed(types, op) or {}
+  return of.f32 == "f32" and of.f64 == "f64" and #op.inputs == 1 and not op.inputs[1].type and #op.outputs == 1 and not op.outputs[1].type
+    and expr.body_of(types, { bodies = op.bound }, "f32") ~= nil
+end
+
+-- Where results in f32 are not within the bound, computed in f64, of those in f64: a sentence, or nil.
+local function broken(model, op)
+  local is_scan, types = kinds.of(op).is_scan, model.types
+  if not M.is_tried(types, op) then return nil end
+  local bound = is_scan and dag_of_scan(model, op, "f64") or expr.op_dag(model, as_op(model, op), "f64")
+  local x, run = op.inputs[1].name, {}
+  for _, K in ipairs { "f32", "f64" } do
+    if is_scan then
+      local dag, f = evaluate_scans.of(model, op, K)
+      run[K] = function(values) return (f(dag, values)) end
+    else
+      local dag = expr.op_dag(model, op, K)
+      dag.model = model
+      run[K] = function(values) return (evaluate_rows.run(model, dag, values)) end
+    end
+  end
+  for turn, n in ipairs(COUNTS) do
+    local values = { [x] = numbers(op, n, turn), u = 2.0 ^ -types.by_name.f32.digits, depth = depth_of(op, n), count = n }
+    for _, param in ipairs(op.params) do values[param.name] = param.value end
+    local given = values
+    if is_scan then
+      given = { [bound.inputs[1].name] = values[x] }
+      for node, name in pairs(bound.values) do given[node] = values[name] + 0.0 end
+    end
+    local got, wanted, most = run.f32(values), run.f64(values), evaluate_rows.run(model, bound, given)
+    for k = 1, type(got) == "table" and #got or 1 do
+      local g, w, m = at(got, k), at(wanted, k), at(most, k)
+      local is_tame = g == g and m == m and math.abs(g) < FAR and math.abs(w) < FAR and (w == 0 or math.abs(w) > 1 / FAR)
+      if is_tame and math.abs(g - w) > m then
+        return string.format("%s:1: %s: bound does not hold in f32: of %d numbers from %s to %s%s the error is %.3g, the bound %.3g", op.location,
+                             op.name, n, op.domain and op.domain[1] or -8, op.domain and op.domain[2] or 8,
+                             type(got) == "table" and " at place " .. k - 1 or "", math.abs(g - w), m)
+      end
+    end
+  end
+end
+
 -- What is wrong with the bound of an op: a sentence, or nil.
 function M.trouble(model, op)
-  if not op.bound or kinds.of(op).is_scan then return nil end
+  if not op.bound then return nil end
   for _, operands in ipairs { op.inputs, op.outputs, op.params } do
     for _, operand in ipairs(operands) do
       for _, name in ipairs(M.NAMES) do
@@ -45,13 +137,17 @@ function M.trouble(model, op)
       end
     end
   end
-  local of = as_op(model, op)
+  local is_scan, of = kinds.of(op).is_scan, nil
+  if is_scan and #op.outputs > 1 then return string.format("%s:1: %s: bound: a scan of several outputs has none", op.location, op.name) end
+  if not is_scan then of = as_op(model, op) end
   for _, K in pairs(computed(model.types, op)) do
-    if model.types.by_name[K].kind == "float" and expr.body_of(model.types, of, K) then
-      local dag, message = expr.op_dag(model, of, K)
+    if model.types.by_name[K].kind == "float" and expr.body_of(model.types, of or { bodies = op.bound }, K) then
+      local dag, message
+      if is_scan then dag, message = dag_of_scan(model, op, K) else dag, message = expr.op_dag(model, of, K) end
       if not dag then return message end
     end
   end
+  return broken(model, op)
 end
 
 -- The text of the bound for inputs of a dtype, on one line, and its u; nil where the op declares none for it.

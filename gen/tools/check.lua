@@ -5,9 +5,9 @@
 local bounds = require "gen.tools.bounds"
 local claims = require "gen.tools.claims"
 local derive = require "gen.graph.derive"
-local expr = require "gen.graph.expr"
 local evaluate = require "gen.graph.evaluate"
 local evaluate_rows = require "gen.graph.evaluate_rows"
+local evaluate_scans = require "gen.graph.evaluate_scans"
 local files = require "gen.base.files"
 local kinds = require "gen.kinds.kinds"
 local load = require "gen.products.load"
@@ -21,23 +21,6 @@ local variants = require "gen.targets.variants"
 
 local M = {}
 
--- The scan of a list of numbers in K, and the places of its values, of an op that finds.
-local function scanned(plan, op, K)
-  local A = kinds.of(op).accumulator(plan.model.types, op, K)
-  local combine = expr.combine(plan.model, op, A)
-  local function run(_, values)
-    local results, places, state, found, place = {}, {}, nil, nil, 0
-    for k, x in ipairs(values[op.inputs[1].name]) do
-      state = state == nil and x or evaluate.run(plan.model.types, combine, { a = state, b = x })
-      results[k] = state
-      if found == nil or kinds.of(op).is_found(op, found, x) then found, place = x, k - 1 end
-      places[k] = place
-    end
-    return results, places
-  end
-  return { outputs = { { type = A }, { type = "i64" } } }, run
-end
-
 -- The examples of the plan's ops, in every type that they compute in.
 function M.examples(plan)
   local errors, types = {}, plan.model.types
@@ -48,8 +31,8 @@ function M.examples(plan)
         for _, message in ipairs(evaluate.check_examples(types, op, plan.dag_for(op, K), K, kinds.of(op).has_stages and run_row)) do
           errors[#errors + 1] = string.format("%s:1: %s: %s", op.location, op.name, message)
         end
-      elseif kinds.of(op).is_scan then
-        local dag, run = scanned(plan, op, K)
+      elseif op.reducer then
+        local dag, run = evaluate_scans.of(plan.model, op, K)
         for _, message in ipairs(evaluate.check_examples(types, op, dag, K, run)) do
           errors[#errors + 1] = string.format("%s:1: %s: %s", op.location, op.name, message)
         end

@@ -8,6 +8,7 @@ local evaluate_rows = require "gen.graph.evaluate_rows"
 local expr = require "gen.graph.expr"
 local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"
+local states = require "gen.graph.states"
 
 local M = {}
 
@@ -53,15 +54,22 @@ local function shown(state)
   return #list == 1 and list[1] or "(" .. table.concat(list, ", ") .. ")"
 end
 
+-- As expr.lift, of a scan, whose elements have the accumulator's dtype.
+local function lift_of_scan(model, op, dtype)
+  local A = kinds.of(op).accumulator(model.types, op, dtype)
+  local lift = states.of(model, op, A).lift
+  return { dag = lift.dag, inputs = lift.inputs, params = {}, outputs = lift.outputs, accumulator = A }
+end
+
 -- What does not hold of a reduction for elements of a dtype: a sentence, or nil.
 local function broken(model, op, dtype)
-  local lift, is_exact = expr.lift(model, op, dtype), op.reducer.is_free
-  if not lift then return nil end
   local is_scan = kinds.of(op).is_scan -- in order: it need not be commutative
+  local lift, is_exact = is_scan and lift_of_scan(model, op, dtype) or expr.lift(model, op, dtype), op.reducer.is_free
+  if not lift then return nil end
   local both, draw, types = evaluate_rows.combine(model, op, lift.accumulator), random(), {}
   for k, node in ipairs(lift.outputs) do types[k] = model.types.by_name[node.type] end
   local function state(index)
-    return { evaluate.run(model.types, lift, { x = element(draw, model.types.by_name[dtype], is_exact), index = index }) }
+    return { evaluate.run(model.types, lift, { [lift.inputs[1].name] = element(draw, model.types.by_name[lift.inputs[1].type], is_exact), index = index }) }
   end
   for _ = 1, M.TRIPLES do
     local first = draw(100)

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The commands and options of build.lua, as data: tools/quern/commands.lua tells its form. It parses its arguments by this table.
+local abis = require("gen.products.abis").names
 local targets = require("gen.targets.all").names()
 
 local SPEC = { "--spec", "FILE", "ops of one's own, generated in any case", many = true, complete = "spec" }
@@ -35,6 +36,7 @@ Writes kernels, their runtime and a header. A LIST is separated by commas.
         { "--kernels-only", nil, "no runtime" },
         { "--scan", "FILE", "a C source with expressions", many = true, complete = "file" },
         { "--single", nil, "one source and one header" },
+        { "--abi", "NAME", "functions as well by which others call the ops: tvm-ffi, __tvm_ffi_OP of each op", values = abis },
         { "--no-threads", nil, "the runtime makes no threads" },
         { "--no-environment", nil, "the runtime reads no environment variables" },
         { "--preview", nil, "with dtypes that are not finished: they are stored and cast, nothing is promised of their math" },

@@ -5,6 +5,7 @@
 -- are libm's of 113 bits; named constants and short decimal numbers have their exact values. Derivatives are compared with
 -- differences of their ops' references.
 
+local bounds = require "gen.tools.bounds"
 local dag_of = require "gen.graph.dag"
 local expr = require "gen.graph.expr"
 local number = require "gen.base.number"
@@ -181,7 +182,10 @@ function M.subjects(plan, prefix)
       table.move(more, 1, #more, #slopes + 1, slopes)
     end
     if not is_measured then
-      skipped[#skipped + 1] = op.name .. (kinds.of(op).has_stages and ": not measured: it reduces" or ": nothing to measure: it takes no floats, or moves them")
+      local along = kinds.of(op).has_stages and "it reduces" or op.reducer and "it scans"
+      local bound = not op.bound and "; it declares no bound"
+        or "; its bound has " .. (bounds.is_tried(types, op) and "been tried in f32" or "not been tried")
+      skipped[#skipped + 1] = op.name .. (along and ": not measured: " .. along .. bound or ": nothing to measure: it takes no floats, or moves them")
     end
   end
   local out = {}

@@ -9,6 +9,7 @@
 #include "core/base/strbuf.h"
 #include "core/op/kind.h"
 #include "core/row/row_program.h"
+#include "core/row/scan_op.h"
 #include "lang/foreign_names.h"
 
 #define NAME_BYTES (3 * QN_SYNTAX_MAX_NAME + 3) /* namespace.name.output and a 0 */
@@ -67,8 +68,10 @@ static quern_status refuse_unknown(quern_ctx *ctx, const qn_source *source, cons
                         SHOWN(source, token), guess.nearest);
 }
 
-/* Whether an op scans, and has one result. */
-static int op_scans(const quern_op *op) { return op->builtin->kind->is_scan && op->builtin->info.n_out == 1; }
+/* Whether an op scans, and has one result, which is its state. */
+static int op_scans(const quern_op *op) {
+  return op->builtin->kind->is_scan && op->builtin->info.n_out == 1 && !((const qn_scan_op *)op->builtin->of_kind)->has_states;
+}
 
 /* Checks that an op can be called in expressions. Of an op that a host registered over a built-in one that is the latter. */
 static quern_status check_op(const qn_source *source, const qn_token *token, const quern_op *op) {

@@ -14,6 +14,7 @@
 #include "run/profile.h"
 #include "run/row_reducers.h"
 #include "run/row_stages.h"
+#include "run/spec_scans.h"
 #include "run/specialise.h"
 
 /* The ops of one spec. */
@@ -30,6 +31,7 @@ typedef struct run_extension {
   pthread_mutex_t loading; /* one spec at a time: guards the rest */
   loaded_spec *specs;
   qn_row_reducers reducers; /* of all of them */
+  qn_spec_scans scans;
   qn_digest digest; /* of all specs loaded so far */
   _Atomic(quern_op *) stand_ins[]; /* by built-in op */
 } run_extension;
@@ -61,6 +63,7 @@ static void run_destroy(run_extension *extension) {
     quern_op *op = atomic_load(&extension->stand_ins[k]);
     if (op) qn_fused_ops_free(op);
   }
+  qn_spec_scans_cut(&extension->scans, (qn_spec_scans){NULL});
   qn_row_reducers_cut(&extension->reducers, (qn_row_reducers){NULL});
   qn_jit_destroy(extension->jit);
   qn_generator_destroy(extension->generator);
@@ -233,13 +236,24 @@ static quern_status set_reducers(quern_ctx *ctx, run_extension *extension, qn_sp
       if (status) return status;
     }
   }
+  return QUERN_OK;
+}
+
+/* Makes what stands for the kernels of an op that scans, or of an adjoint. */
+static quern_status set_scans(run_extension *extension, qn_spec_op *spec, const quern_op *op) {
+  const qn_stage_maker by = {extension->generator, extension->jit, qn_specs_of_ops};
   for (int32_t dtype = 0; dtype < QN_DTYPE_COUNT; dtype++) {
     qn_scan *scan = &spec->scan.scans[dtype];
     if (!spec->scans[dtype].combine) continue;
-    const quern_op *op = find_made(ops, n, spec->rule.info.name);
     quern_status status = qn_row_reducers_find(&extension->reducers, &spec->scans[dtype], op, &by, &scan->by);
     if (status) return status;
     scan->rows = qn_row_reducers_scan(scan->by);
+    if (!spec->states[dtype].lift) continue;
+    status = qn_spec_scans_make(&extension->scans, &spec->states[dtype], op, scan->by, spec->adjoint.before, spec->adjoint.initial, &by,
+                                &scan->rows, &scan->states);
+    if (status) return status;
+    spec->adjoint.rows[dtype] = scan->rows;
+    spec->adjoint.states[dtype] = scan->states;
   }
   return QUERN_OK;
 }
@@ -249,6 +263,7 @@ static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest
   loaded_spec *made = malloc(sizeof *made + (size_t)n * sizeof made->ops[0]);
   quern_status status = made ? QUERN_OK : no_memory("spec_load");
   const qn_row_reducers before = extension->reducers;
+  const qn_spec_scans scans_before = extension->scans;
   if (made) *made = (loaded_spec){.next = extension->specs};
   for (int32_t k = 0; k < n; k++) {
     if (status) {
@@ -264,8 +279,10 @@ static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest
     made->n++;
   }
   for (int32_t k = 0; k < n && status == QUERN_OK; k++) status = set_reducers(ctx, extension, ops[k], made->ops, made->n);
+  for (int32_t k = 0; k < n && status == QUERN_OK; k++) status = set_scans(extension, ops[k], made->ops[k]);
   if (status == QUERN_OK) status = add_ops(ctx, n, made->ops);
   if (status) {
+    qn_spec_scans_cut(&extension->scans, scans_before);
     qn_row_reducers_cut(&extension->reducers, before);
     spec_free(made);
   } else {

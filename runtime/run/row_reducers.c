@@ -197,54 +197,76 @@ static void inner_kernel(char *const *ptr, const int64_t (*stride)[2], const int
 
 /* ---- Scans ---- */
 
-#define SEGMENTS_AT_ONCE 24 /* of 16 elements */
+#define SEGMENTS_AT_ONCE (QN_ROW_REDUCERS_SCANNED / QN_ROW_LANES)
 
-/* to = carry combined with each of `n` elements, of at most a segment. */
-static void carried(const spec_reducer *of, const char *carry, char *to, int64_t n) {
-  const int64_t size = part_size(&of->reducer, 0), none[3] = {0};
-  char before[QN_ROW_LANES * 8];
-  char *const ptr[3] = {before, to, to};
-  for (int64_t l = 0; l < n; l++) memcpy(before + l * size, carry, (size_t)size);
+/* x = carry combined with each of `n` elements, of at most a segment. */
+static void carried(const spec_reducer *of, char *const *carry, char *const *x, int64_t n) {
+  const int32_t parts = of->reducer.n_parts;
+  const int64_t none[3 * QN_ROW_MAX_PARTS] = {0};
+  char before[QN_ROW_MAX_PARTS][QN_ROW_LANES * 8], *ptr[3 * QN_ROW_MAX_PARTS];
+  for (int32_t p = 0; p < parts; p++) {
+    const int64_t size = part_size(&of->reducer, p);
+    for (int64_t l = 0; l < n; l++) memcpy(before[p] + l * size, carry[p], (size_t)size);
+    ptr[p] = before[p];
+    ptr[parts + p] = ptr[2 * parts + p] = x[p];
+  }
   combine_rows(of, ptr, none, n, 1);
 }
 
 /* The prefixes within segments, and within a last one of `rest` elements: of all segments at once, element by element. */
-static void scan_segments(const spec_reducer *of, char *x, int64_t whole, int64_t rest) {
-  const int64_t size = part_size(&of->reducer, 0), n = whole + (rest > 0);
-  char before[SEGMENTS_AT_ONCE * 8], now[SEGMENTS_AT_ONCE * 8];
-  const int64_t none[3] = {0};
-  char *const ptr[3] = {before, now, now};
+static void scan_segments(const spec_reducer *of, char *const *x, int64_t whole, int64_t rest) {
+  const int32_t parts = of->reducer.n_parts;
+  const int64_t n = whole + (rest > 0), none[3 * QN_ROW_MAX_PARTS] = {0};
+  char before[QN_ROW_MAX_PARTS][SEGMENTS_AT_ONCE * 8], now[QN_ROW_MAX_PARTS][SEGMENTS_AT_ONCE * 8], *ptr[3 * QN_ROW_MAX_PARTS];
+  for (int32_t p = 0; p < parts; p++) {
+    ptr[p] = before[p];
+    ptr[parts + p] = ptr[2 * parts + p] = now[p];
+  }
   for (int64_t l = 1; l < QN_ROW_LANES; l++) {
     const int64_t count = l < rest ? n : whole;
-    for (int64_t s = 0; s < count; s++) {
-      memcpy(before + s * size, x + (s * QN_ROW_LANES + l - 1) * size, (size_t)size);
-      memcpy(now + s * size, x + (s * QN_ROW_LANES + l) * size, (size_t)size);
+    for (int32_t p = 0; p < parts; p++) {
+      const int64_t size = part_size(&of->reducer, p);
+      for (int64_t s = 0; s < count; s++) {
+        memcpy(before[p] + s * size, x[p] + (s * QN_ROW_LANES + l - 1) * size, (size_t)size);
+        memcpy(now[p] + s * size, x[p] + (s * QN_ROW_LANES + l) * size, (size_t)size);
+      }
     }
     if (count) combine_rows(of, ptr, none, count, 1);
-    for (int64_t s = 0; s < count; s++) memcpy(x + (s * QN_ROW_LANES + l) * size, now + s * size, (size_t)size);
+    for (int32_t p = 0; p < parts; p++) {
+      const int64_t size = part_size(&of->reducer, p);
+      for (int64_t s = 0; s < count; s++) memcpy(x[p] + (s * QN_ROW_LANES + l) * size, now[p] + s * size, (size_t)size);
+    }
   }
 }
 
-/* Elements from place `at` on, at most SEGMENTS_AT_ONCE segments, become their results. */
-static void scan_block(const spec_reducer *of, char *x, int64_t count, int64_t at, char *carry) {
-  const int64_t size = part_size(&of->reducer, 0);
+/* Keeps the last state of a segment as a carry. */
+static void keep(const spec_reducer *of, char *const *last, char *const *carry) {
+  for (int32_t p = 0; p < of->reducer.n_parts; p++) memcpy(carry[p], last[p], (size_t)part_size(&of->reducer, p));
+}
+
+void qn_row_reducers_scan_block(const qn_reducer *reducer, char *const *x, int64_t count, int64_t at, char *carries) {
+  const spec_reducer *of = (const spec_reducer *)reducer;
+  const int32_t parts = reducer->n_parts;
+  char *carry[3][QN_ROW_MAX_PARTS], *segment[QN_ROW_MAX_PARTS], *last[QN_ROW_MAX_PARTS];
+  for (int32_t k = 0; k < 3 * parts; k++) carry[k / parts][k % parts] = carries + 8 * k;
   scan_segments(of, x, count / QN_ROW_LANES, count % QN_ROW_LANES);
   for (int64_t i = 0; i < count; i += QN_ROW_LANES, at += QN_ROW_LANES) {
     const int64_t n = count - i < QN_ROW_LANES ? count - i : QN_ROW_LANES;
-    char *segment = x + i * size, *last = segment + (n - 1) * size;
-    if (at & 255) carried(of, carry, segment, n);
-    memcpy(carry, last, (size_t)size);
-    if (at & 65535 & ~INT64_C(255)) carried(of, carry + size, segment, n);
-    if ((at & 255) == 240) memcpy(carry + size, last, (size_t)size);
-    if (at >> 16) carried(of, carry + 2 * size, segment, n);
-    if ((at & 65535) == 65520) memcpy(carry + 2 * size, last, (size_t)size);
+    for (int32_t p = 0; p < parts; p++) {
+      segment[p] = x[p] + i * part_size(reducer, p);
+      last[p] = segment[p] + (n - 1) * part_size(reducer, p);
+    }
+    if (at & 255) carried(of, carry[0], segment, n);
+    keep(of, last, carry[0]);
+    if (at & 65535 & ~INT64_C(255)) carried(of, carry[1], segment, n);
+    if ((at & 255) == 240) keep(of, last, carry[1]);
+    if (at >> 16) carried(of, carry[2], segment, n);
+    if ((at & 65535) == 65520) keep(of, last, carry[2]);
   }
 }
 
-/* Copies results; of floats a NaN, as an element may be one, becomes the one NaN. */
-static void store(const spec_reducer *of, char *from, char *to, int64_t count) {
-  const uint8_t dtype = of->reducer.dtype;
-  const int64_t size = part_size(&of->reducer, 0);
+void qn_row_reducers_store(uint8_t dtype, char *from, char *to, int64_t count) {
+  const int64_t size = qn_dtype_infos[dtype].size;
   const qn_primitive *canon = qn_primitive_find("canon", dtype, dtype);
   char *const ptr[2] = {from, to};
   const int64_t stride[2][2] = {{size, 0}, {size, 0}}, n[3] = {count, 1, 0};
@@ -257,15 +279,14 @@ static void store(const spec_reducer *of, char *from, char *to, int64_t count) {
 /* As qn_scan.rows. A carry after a segment that is not whole is not read. */
 static void scan_kernel(char *const *ptr, const int64_t (*stride)[2], const int64_t n[2], const void *params) {
   const qn_scan_place *place = params;
-  const spec_reducer *of = (const spec_reducer *)place->by;
-  const int64_t size = part_size(&of->reducer, 0), most = SEGMENTS_AT_ONCE * QN_ROW_LANES;
+  const int64_t size = part_size(place->by, 0), most = QN_ROW_REDUCERS_SCANNED;
   for (int64_t j = 0; j < n[1]; j++) {
-    char *carry = ptr[1] + j * stride[1][1], block[SEGMENTS_AT_ONCE * QN_ROW_LANES * 8];
+    char *carry = ptr[1] + j * stride[1][1], block[QN_ROW_REDUCERS_SCANNED * 8], *const x[1] = {block};
     for (int64_t i = 0, count; i < n[0]; i += count) {
       count = n[0] - i < most ? n[0] - i : most;
       memcpy(block, ptr[0] + j * stride[0][1] + i * size, (size_t)(count * size));
-      scan_block(of, block, count, place->from + i, carry);
-      store(of, block, ptr[2] + j * stride[2][1] + i * size, count);
+      qn_row_reducers_scan_block(place->by, x, count, place->from + i, carry);
+      qn_row_reducers_store(place->by->dtype, block, ptr[2] + j * stride[2][1] + i * size, count);
     }
   }
 }
@@ -274,42 +295,15 @@ const qn_variant *qn_row_reducers_scan(const qn_reducer *reducer) { return &((co
 
 /* ---- Made ---- */
 
-/* The values of a combine: its program's outputs of the parts of two states. Room for 3 * QN_ROW_MAX_PARTS. */
-static qn_typed *combine_values(const spec_reducer *made, const quern_op *op) {
-  const qn_reducer *by = &made->reducer;
-  const int32_t n = by->n_parts;
-  qn_typed *typed = calloc(1, sizeof *typed + 3 * QN_ROW_MAX_PARTS * (sizeof(qn_value) + 2 * QN_ROW_MAX_PARTS * sizeof(int32_t)));
-  if (!typed) return NULL;
-  typed->values = (qn_value *)(typed + 1);
-  typed->args = (int32_t *)(typed->values + 3 * QN_ROW_MAX_PARTS);
-  for (int32_t k = 0; k < 2 * n; k++) {
-    const uint8_t type = qn_reducer_dtype(by, k % n);
-    typed->values[typed->n_values++] = (qn_value){.kind = QN_VALUE_INPUT, .type = type, .dtype = type, .index = k};
-  }
-  for (int32_t k = 0; k < n; k++) {
-    typed->values[typed->n_values] = (qn_value){.kind = QN_VALUE_KERNEL, .type = qn_reducer_dtype(by, k), .index = k, .bits = (uint64_t)n,
-                                                .op = op, .kernel = &made->program, .n_args = 2 * n, .first_arg = typed->n_args};
-    for (int32_t i = 0; i < 2 * n; i++) typed->args[typed->n_args++] = i;
-    typed->out[typed->n_out++] = typed->n_values++;
-  }
-  return typed;
-}
-
 static quern_status make(const qn_spec_reducer *wanted, const quern_op *op, const qn_stage_maker *by, spec_reducer *made) {
   const int32_t n = wanted->n_parts;
   made->reducer = (qn_reducer){.name = wanted->op, .empty = wanted->empty, .has_empty = wanted->has_empty, .dtype = wanted->parts[0],
                                .n_parts = wanted->n_parts};
   memcpy(made->reducer.others, wanted->parts + 1, sizeof made->reducer.others);
   made->combine = wanted->combine;
-  for (int32_t k = 0; k < 3 * n; k++) {
-    made->dtypes[k] = wanted->parts[k % n];
-    made->code.classes[k] = QN_CLASS_CONTIGUOUS;
-  }
+  for (int32_t k = 0; k < 3 * n; k++) made->dtypes[k] = wanted->parts[k % n];
   made->program = (qn_variant){.name = wanted->combine, .dtypes = made->dtypes};
-  qn_typed *typed = combine_values(made, op);
-  if (!typed) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", wanted->op);
-  const quern_status status = qn_stage_code_make(&made->code, wanted->op, 2 * n, typed, by);
-  free(typed);
+  const quern_status status = qn_stage_code_of_program(&made->code, &made->program, op, 2 * n, n, by);
   if (status) return status;
   made->inner = made->both = made->scan = (qn_variant){.name = wanted->combine, .dtypes = made->dtypes, .classes = made->code.classes, .rank = 2};
   for (int isa = 0; isa < QN_ISA_COUNT; isa++) {

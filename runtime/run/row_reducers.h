@@ -19,6 +19,15 @@ quern_status qn_row_reducers_find(qn_row_reducers *all, const qn_spec_reducer *w
 /* The kernel of a scan by one of these, not a built one: as qn_scan.rows. */
 const qn_variant *qn_row_reducers_scan(const qn_reducer *reducer);
 
+#define QN_ROW_REDUCERS_SCANNED 384 /* elements that are scanned at a time: whole segments of 16 */
+
+/* Scans at most so many states by one of these, from place `at` of the scan on, a multiple of 16, in place. x: the states of each part;
+ * carries: three states, 8 bytes a part, as the call before left them; of a first one they are not read. */
+void qn_row_reducers_scan_block(const qn_reducer *reducer, char *const *x, int64_t count, int64_t at, char *carries);
+
+/* Copies results; of floats a NaN, as an element may be one, becomes the one NaN. */
+void qn_row_reducers_store(uint8_t dtype, char *from, char *to, int64_t count);
+
 /* Frees those that were made since. */
 void qn_row_reducers_cut(qn_row_reducers *all, qn_row_reducers before);
 

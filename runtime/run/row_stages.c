@@ -15,6 +15,7 @@
 
 #define MAX_STAGES (QN_ROW_MAX_STAGES - 2)
 #define MAX_AXES (2 * QN_ROW_MAX_REDUCES)
+#define MAX_SCANS (QN_ROW_MAX_VALUES / 2)
 #define STAGE_BYTES 16 /* the most bytes of one accumulator of each reduction of a stage, together */
 
 /* A stage's code and the memory that it points to. */
@@ -62,9 +63,8 @@ static const qn_value *value_at(const builder *b, int32_t i) { return &b->typed-
 
 static int32_t arg_at(const builder *b, const qn_value *value, int32_t k) { return b->typed->args[value->first_arg + k]; }
 
-static quern_status too_many(const builder *b) {
-  return qn_status_fail(QUERN_E_LIMIT, "%s: more than %d reductions, stages, scans or values of a row", b->expression->name,
-                        QN_ROW_MAX_REDUCES);
+static quern_status too_many(const builder *b, int32_t most, const char *what) {
+  return qn_status_fail(QUERN_E_LIMIT, "%s: more than %d %s: write two expressions", b->expression->name, most, what);
 }
 
 /* ---- Levels ---- */
@@ -106,7 +106,7 @@ static quern_status note_axes(builder *b, int32_t axes, uint32_t inputs, uint32_
     const qn_row_reduction *known = &made->reduction[k];
     if (known->axes == axes && known->inputs == inputs && known->scan == scan && (known->elements == elements || elements == ~0u)) return QUERN_OK;
   }
-  if (made->n_reductions == MAX_AXES) return too_many(b);
+  if (made->n_reductions == MAX_AXES) return too_many(b, MAX_AXES, "reductions and scans");
   made->reduction[made->n_reductions++] = (qn_row_reduction){axes, inputs, elements, scan};
   return QUERN_OK;
 }
@@ -121,7 +121,8 @@ static quern_status number_reduction(builder *b, int32_t i, uint32_t inputs, uin
     b->row_of[i] = (int16_t)(base + (int32_t)value->bits);
     return QUERN_OK;
   }
-  if (b->n_reductions++ == QN_ROW_MAX_REDUCES || made->program.n_rows + n > QN_ROW_MAX_VALUES) return too_many(b);
+  if (b->n_reductions++ == QN_ROW_MAX_REDUCES || made->program.n_rows + n > QN_ROW_MAX_VALUES)
+    return too_many(b, QN_ROW_MAX_REDUCES, "reductions, those of several parts counted by their parts");
   b->row_of[i] = (int16_t)(made->program.n_rows + (int32_t)value->bits);
   for (int32_t p = 0; p < n; p++) made->row_types[made->program.n_rows++] = qn_reducer_dtype(value->reducer, p);
   return note_axes(b, value->index, inputs, elements, NULL);
@@ -236,7 +237,7 @@ static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_sta
 /* A stage that computes `roots` as the values `codes`. */
 static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const uint8_t *codes, int is_row, qn_row_stage **made) {
   qn_row_program *program = &b->made->program;
-  if (program->n_stages == QN_ROW_MAX_STAGES) return too_many(b);
+  if (program->n_stages == QN_ROW_MAX_STAGES) return too_many(b, QN_ROW_MAX_STAGES, "stages");
   qn_row_stage *stage = &b->made->stage[program->n_stages];
   stage_memory *memory = &b->made->memory[program->n_stages++];
   *made = stage;
@@ -312,7 +313,7 @@ static quern_status add_scans(builder *b, int32_t level) {
   for (int32_t i = 0; i < b->typed->n_values; i++) {
     const qn_value *value = value_at(b, i);
     if (value->kind != QN_VALUE_SCAN || b->level[i] != level) continue;
-    if (b->n_scans == QN_ROW_MAX_VALUES / 2) return too_many(b);
+    if (b->n_scans == MAX_SCANS) return too_many(b, MAX_SCANS, "scans");
     const qn_scan_op *of = value->op->builtin->of_kind;
     const int32_t arg = arg_at(b, value, 0), plain = plain_input(b, arg), k = b->n_scans;
     const uint8_t to = temp_of_scan(k), reverse = (value->bits & QN_SCAN_REVERSE) != 0;
@@ -366,7 +367,7 @@ static quern_status add_reductions(builder *b, int32_t level, int32_t first, int
     for (int32_t k = 0; k < value->n_args; k++) {
       const int32_t arg = arg_at(b, value, k);
       if (plain_input(b, arg) >= 0 || b->temp_of[arg] >= 0) continue;
-      if (n == QN_ROW_MAX_VALUES - 1 - b->n_scans) return too_many(b);
+      if (n == QN_ROW_MAX_VALUES - 1 - b->n_scans) return too_many(b, n, "elements that are reduced at once");
       b->temp_of[arg] = (int16_t)n;
       codes[n] = (uint8_t)(QN_ROW_TEMP + n);
       roots[n++] = arg;
@@ -431,7 +432,7 @@ static quern_status build(builder *b) {
   int32_t deepest = 0;
   for (int32_t i = 0; i < b->typed->n_values && status == QUERN_OK; i++)
     if (b->level[i] > deepest) deepest = b->level[i];
-  if (deepest > MAX_STAGES) return too_many(b);
+  if (deepest > MAX_STAGES) return too_many(b, MAX_STAGES, "reductions, each of the one before");
   for (int32_t level = 0; level < deepest && status == QUERN_OK; level++) {
     status = add_scans(b, level);
     for (int32_t first = 0, end, n; status == QUERN_OK && (end = together(b, level, first, &n), n); first = end)

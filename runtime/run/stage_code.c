@@ -101,6 +101,27 @@ quern_status qn_stage_code_make(qn_stage_code *made, const char *name, int32_t n
   return QUERN_OK;
 }
 
+quern_status qn_stage_code_of_program(qn_stage_code *made, const qn_variant *program, const quern_op *op, int32_t n_in, int32_t n_out,
+                                      const qn_stage_maker *by) {
+  const size_t n = (size_t)(n_in + n_out), n_args = (size_t)(n_in * n_out);
+  qn_typed *typed = calloc(1, sizeof *typed + n * sizeof(qn_value) + n_args * sizeof(int32_t));
+  if (!typed) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", op->info->name);
+  typed->values = (qn_value *)(typed + 1);
+  typed->args = (int32_t *)(typed->values + n);
+  for (int32_t k = 0; k < n_in; k++)
+    typed->values[typed->n_values++] = (qn_value){.kind = QN_VALUE_INPUT, .type = program->dtypes[k], .dtype = program->dtypes[k], .index = k};
+  for (int32_t k = 0; k < n_out; k++) {
+    typed->values[typed->n_values] = (qn_value){.kind = QN_VALUE_KERNEL, .type = program->dtypes[n_in + k], .index = k, .bits = (uint64_t)n_out,
+                                                .op = op, .kernel = program, .n_args = n_in, .first_arg = typed->n_args};
+    for (int32_t i = 0; i < n_in; i++) typed->args[typed->n_args++] = i;
+    typed->out[typed->n_out++] = typed->n_values++;
+  }
+  for (int32_t k = 0; k < n_in + n_out; k++) made->classes[k] = QN_CLASS_CONTIGUOUS;
+  const quern_status status = qn_stage_code_make(made, op->info->name, n_in, typed, by);
+  free(typed);
+  return status;
+}
+
 quern_status qn_stage_code_source(const qn_stage_code *of, qn_generator *generator, const char *symbol, qn_bytes *source) {
   const char *names[QN_MAX_OPERANDS];
   char classes[QN_MAX_OPERANDS + 1] = {0};

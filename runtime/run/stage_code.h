@@ -34,6 +34,9 @@ typedef struct qn_stage_code {
 
 /* name: for messages. Errors: LIMIT, MEMORY, and those of qn_interpreter_build. */
 quern_status qn_stage_code_make(qn_stage_code *made, const char *name, int32_t n_in, const qn_typed *typed, const qn_stage_maker *by);
+/* The same of a program of qn_generator_program by itself, `program->name`, an op's: of contiguous operands, inputs first, of program->dtypes. */
+quern_status qn_stage_code_of_program(qn_stage_code *made, const qn_variant *program, const quern_op *op, int32_t n_in, int32_t n_out,
+                                      const qn_stage_maker *by);
 void qn_stage_code_free(qn_stage_code *made); /* what it points to */
 
 /* The text that is compiled, of a function of that name. */

@@ -154,27 +154,47 @@ static size_t arrays_bytes(const op_lengths *n) {
          (size_t)n->programs * sizeof(qn_spec_program);
 }
 
-/* What an op that scans has beyond others. op: NULL: its strings are counted. Returns whether it scans. */
+/* The programs of an op with states, and the dtypes that they have; parts: of a state */
+static void read_states(packed_reader *r, qn_spec_states *states, qn_spec_reducer *reducer, char **strings, size_t *bytes) {
+  states->lift = read_string(r, strings, bytes);
+  states->finish = read_string(r, strings, bytes);
+  reducer->n_parts = (uint8_t)read_list(r, reducer->parts, QN_ROW_MAX_PARTS);
+  states->n_in = (uint8_t)read_list(r, states->in, QN_SPEC_MAX_SCANNED);
+  states->n_out = (uint8_t)read_list(r, states->out, QN_SCAN_MAX_OUTPUTS);
+  if (!reducer->n_parts || !states->n_in || !states->n_out) r->is_short = 1;
+}
+
+/* What an op that scans, or an adjoint, has beyond others. op: NULL: its strings are counted. Returns whether it is one. */
 static int read_scan(packed_reader *r, qn_spec_op *op, char **strings, size_t *bytes) {
-  qn_scan_op scan = {.initial = 0};
-  qn_spec_reducer scans[QN_DTYPE_COUNT] = {{.combine = NULL}};
-  const int is_scan = read_u32(r) != 0;
-  const uint64_t initial = is_scan ? read_number(r, 8) : 0;
-  memcpy(&scan.initial, &initial, sizeof initial);
-  for (uint32_t k = is_scan ? read_u32(r) : 0; k > 0 && !r->is_short; k--) {
+  qn_spec_op unwanted, *to = op ? op : &unwanted;
+  memset(&to->scan, 0, sizeof to->scan);
+  memset(to->scans, 0, sizeof to->scans);
+  memset(to->states, 0, sizeof to->states);
+  to->adjoint = (qn_adjoint_op){.before = -1};
+  if (!read_u32(r)) return 0;
+  to->scan.has_states = (uint8_t)read_u32(r);
+  const uint32_t n_initials = read_u32(r);
+  if (n_initials > QN_SCAN_MAX_OUTPUTS) r->is_short = 1;
+  for (uint32_t k = 0; k < n_initials && !r->is_short; k++) {
+    const uint64_t bits = read_number(r, 8);
+    memcpy(k ? &to->scan.others[k - 1] : &to->scan.initial, &bits, sizeof bits);
+  }
+  to->adjoint.initial = to->scan.initial;
+  to->adjoint.before = (int8_t)(int32_t)read_u32(r);
+  to->adjoint.elements = (uint8_t)read_u32(r);
+  for (uint32_t k = read_u32(r); k > 0 && !r->is_short; k--) {
     const uint32_t dtype = read_u32(r);
     if (dtype >= QN_DTYPE_COUNT) r->is_short = 1;
     if (r->is_short) break;
-    scans[dtype].n_parts = 1;
-    scan.scans[dtype].dtype = scans[dtype].parts[0] = (uint8_t)read_u32(r);
-    scan.results[dtype] = (uint8_t)read_u32(r);
-    scans[dtype].op = read_string(r, strings, bytes);
-    scans[dtype].combine = read_string(r, strings, bytes);
+    qn_spec_reducer *reducer = &to->scans[dtype];
+    reducer->n_parts = 1;
+    to->scan.scans[dtype].dtype = reducer->parts[0] = (uint8_t)read_u32(r);
+    to->scan.results[dtype] = (uint8_t)read_u32(r);
+    reducer->op = read_string(r, strings, bytes);
+    reducer->combine = read_string(r, strings, bytes);
+    if (to->scan.has_states) read_states(r, &to->states[dtype], reducer, strings, bytes);
   }
-  if (!op) return is_scan;
-  op->scan = scan;
-  memcpy(op->scans, scans, sizeof scans);
-  return is_scan;
+  return 1;
 }
 
 /* Reads one op. The first pass (`op` NULL) counts its strings and arrays, the second writes them behind the op. */
@@ -240,10 +260,11 @@ static void read_op(packed_reader *r, qn_spec_op *op, size_t *bytes, op_lengths 
   rule.info.args = args;
   rule.info.params = *n_params ? params : NULL;
   op->traits = traits;
-  op->traits.may_come = (uint8_t)is_scan;
+  const int is_adjoint = is_scan && !rule.kind->is_scan;
+  op->traits.may_come = (uint8_t)(is_scan && rule.kind->is_scan);
   op->rule = rule;
   op->rule.traits = &op->traits;
-  op->rule.of_kind = programs ? (const void *)&op->row : is_scan ? &op->scan : NULL;
+  op->rule.of_kind = programs ? (const void *)&op->row : is_adjoint ? &op->adjoint : is_scan ? (const void *)&op->scan : NULL;
 }
 
 static qn_spec_op *make_op(packed_reader *r) {

@@ -38,15 +38,17 @@ check() { # check TREE FLAGS OBJECTS-OF...
   try '  CUDA kernels for the CPU' cuda "$tree"
   try '  what launches them' cuda_core "$tree"
   objects=$(for kind in "$@"; do files "$tree" $kind | sed 's|$|.o|'; done)
-  try '  linked' cc -std=gnu11 -O1 $strict $flags -I"$work/$tree" -I"$source/tests/support/cuda" -o "$work/$tree/try" \
+  try '  linked' cc -std=gnu11 -O1 $strict $flags -rdynamic -I"$work/$tree" -I"$source/tests/support/cuda" -o "$work/$tree/try" \
     "$source/tests/support/cuda/tree_driver.c" "$work/tap.c.o" "$work/fake_runtime.c.o" $objects -lpthread -lstdc++ -lm
   try '  all checks pass' runs "$work/$tree/try"
 }
 
-try 'a tree with C and CUDA kernels' generate --target c,cuda --out "$work/both"
+abi() { files "$1" abi | compile "$1" .o cc -std=c11 -O0 $strict; }
+try 'a tree with C and CUDA kernels, and functions for tvm-ffi' generate --target c,cuda --abi tvm-ffi --out "$work/both"
 try '  the core' core both -DMINE_QN_ONE_LEVEL
 try '  C kernels' kernels both
-check both '' core kernel cuda cuda_core
+try '  the functions' abi both
+check both -DWITH_TVM_FFI core kernel cuda cuda_core abi
 try 'a tree with CUDA kernels alone' generate --target cuda --out "$work/alone"
 [ -z "$(files alone kernel)" ] && ! ls "$work"/alone/kernels/*.c "$work"/alone/kernels/*.h >"$said" 2>&1
 ok $? '  has no C kernels'

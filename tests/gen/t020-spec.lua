@@ -394,6 +394,38 @@ for _, part in ipairs { "lift = [[ total(x) ]], combine = [[ a + b ]]", "combine
   refuses('reduction "total" { doc = "d", dtypes = floating, ' .. part .. ", empty = 0 }", "total reduces, which only the body of a row does",
           "a reduction that reduces: " .. part)
 end
+refuses('reduction "acme.r" { doc = "d", dtypes = floating, inputs = "", combine = "a + b", empty = 0 }', "inputs: a reduction has one", "no input")
+do
+  tap.diag("scans")
+  local function scan(fields) return 'scan "acme.s" { doc = "d", dtypes = floating, ' .. fields .. " }\n" end
+  local function adjoint(name, fields)
+    return scan 'combine = "a + b", initial = 0' .. 'adjoint "' .. name .. '" { doc = "d", dtypes = floating, ' .. fields .. " }"
+  end
+  local STATE = 'state = "T v, i64 i", lift = "v = x; i = index;", combine = "v = a.v + b.v; i = b.i;", '
+  accepts(scan(STATE .. 'finish = "v = a.v; i = a.i;", outputs = "v, i64 i", initial = { v = 0, i = -1 }'), "a scan with a state and two outputs")
+  accepts(scan(STATE .. 'finish = "a.v / (T)(a.i + 1)", initial = NAN'), "a scan with a state and a result")
+  accepts(adjoint("acme.s_backward", 'of = "acme.s", inputs = "grad", combine = "a + b"'), "a scan and its derivative")
+  for _, case in ipairs {
+    { scan 'initial = 0', "combine is missing" }, { scan 'combine = "a + b"', "initial is missing: the result of no elements" },
+    { scan 'combine = "a + b", initial = 0, inputs = "x, y"', "inputs: a scan has one" },
+    { scan 'combine = "a + b", initial = 0, grad = "grad"', 'grad is not for a scan; declare its derivative behind it: adjoint "NAME_backward"' },
+    { scan 'combine = "a + b", initial = 0, outputs = "v, i64 i"', "outputs: finish is missing" },
+    { scan 'combine = "a + b", initial = 0, outputs = "v, i64 i", finds = "max"', "finds: only the library's own scans" },
+    { scan(STATE .. 'initial = 0'), "finish is missing, which a scan with a state needs" },
+    { scan(STATE .. 'finish = "v = a.v;", outputs = "v, i64 i", initial = { v = 0, i = 0 }'), "the body does not assign its output i" },
+    { scan(STATE .. 'finish = "v = a.v; i = a.i;", outputs = "v, i64 i", initial = 0'), "initial: expected a number for each output, { v = ..., i = ... }" },
+    { scan(STATE .. 'finish = "v = a.v; i = a.i;", outputs = "v, i64 i", initial = { v = 0 }'), "initial: that of i is missing, or no number" },
+    { scan(STATE .. 'finish = "a.v", initial = 0, result = "f16"'), "result: 'f16', expected wide, floating or a dtype that is computed in itself" },
+    { scan(STATE .. 'finish = "v = a.v; h = a.v;", outputs = "v, f16 h", initial = { v = 0, h = 0 }'),
+      "outputs: f16 h: expected a dtype that is computed in itself" },
+    { adjoint("acme.t", 'of = "acme.s", inputs = "grad", combine = "a + b"'), "the derivative of acme.s is named acme.s_backward" },
+    { adjoint("acme.t_backward", 'of = "acme.t", inputs = "grad", combine = "a + b"'), "of: 'acme.t' is no scan of this spec, declared before" },
+    { adjoint("acme.s_backward", 'of = "acme.s", inputs = "x, grad", combine = "a + b"'), "inputs: expected grad first" },
+    { adjoint("acme.s_backward", 'of = "acme.s", inputs = "grad, w", combine = "a + b"'), "'w' is no input or output of acme.s" },
+    { adjoint("acme.s_backward", 'of = "acme.s", inputs = "grad", before = "out", combine = "a + b"'), "before: 'out' is no output of acme.s among the inputs" },
+    { adjoint("acme.s_backward", 'of = "acme.s", inputs = "grad", combine = "a + b", lift = "grad * y"'), "unknown name 'y'" },
+  } do refuses(case[1], case[2], "a scan: " .. case[2]) end
+end
 refuses('unary "left" { doc = "d", dtypes = floating, body = [[ right(x) ]] }\n'
         .. 'unary "right" { doc = "d", dtypes = floating, body = [[ left(x) ]] }', "calls itself", "two ops that call each other")
 

@@ -66,6 +66,26 @@ claim('combine = "a + b", bound = "u * depth * sum(abs(x))"')
 claim('combine = "a + b", bound = "u * depht * sum(abs(x))"', "unknown name 'depht'")
 rows, why = check 'row "acme.r" { doc = "d", dtypes = floating, params = { u = 1 }, body = "x * u / sum(x)", bound = "u" }'
 tap.ok(not rows and why:find("acme.r: bound: 'u' has a meaning there already", 1, true), "a parameter u beside a bound: %s", why)
+claim('combine = "a + b", bound = "0.01 * u * abs(acme.r(x))"', "bound does not hold in f32: of 17 numbers from -8 to 8 the error is ")
+
+-- The same of scans; and examples of them and of their derivatives; those that hold are in t207.
+local function scanned(fields, words)
+  rows, why = check('scan "acme.r" { doc = "d", dtypes = floating, initial = 0, ' .. fields .. " }")
+  if words then tap.ok(not rows and why:find(words, 1, true), "%s: %s", fields, why) else tap.ok(rows, "%s: %s", fields, why) end
+end
+local STATE = 'state = "T sum, i64 n", lift = "sum = x; n = 1;", combine = "sum = a.sum + b.sum; n = a.n + b.n;", '
+scanned('combine = "a - b"', "not associative in f32:")
+scanned(STATE .. 'finish = "a.sum / (T)a.n", bound = "u * (depth + 2) * cumulative_sum(abs(x)) + u * abs(acme.r(x))" }\n'
+        .. 'scan "acme.q" { doc = "d", dtypes = floating, initial = 0, combine = "b", examples = { { x = { 1, 2 }, out = { 1, 2 } } }') -- not commutative
+scanned(STATE .. 'finish = "a.sum / (T)a.n", examples = { { x = { 3, 5 }, out = { 3, 5 } } }', "example 1 in f32 gives 0x1p+2, not 0x1.4p+2")
+scanned('combine = "a + b", bound = "u * abs(acme.r(x)) * 0.01"', "bound does not hold in f32: of 17 numbers from -8 to 8 at place ")
+scanned('combine = "a + b", bound = "u * depht * cumulative_sum(abs(x))"', "bound: unknown name 'depht', expected x")
+local function derived(example)
+  return check('scan "acme.s" { doc = "d", dtypes = floating, combine = "a + b", initial = 0 } adjoint "acme.s_backward" { doc = "d", of = "acme.s", '
+               .. 'inputs = "grad", dtypes = floating, combine = "a + b", examples = { { grad = { 1, 2, 4 }, grad_x = ' .. example .. " } } }")
+end
+rows, why = derived "{ 7, 6, 2 }"
+tap.ok(not rows and why:find("acme.s_backward: example 1 in f32 gives 0x1p+2, not 0x1p+1", 1, true), "one that does not hold: %s", why)
 os.remove(file)
 
 -- Values whose results are known, through long bodies.

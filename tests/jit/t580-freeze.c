@@ -4,7 +4,7 @@
  * Prints a line for each call: what it was, its tier, how often a compiler ran, a hash of the outputs; then which modules
  * are mapped.
  *   t580-freeze [--jit off|sync|async] [--only NAME] [--record FILE] [--spec FILE] [--register] [--rows]
- * --rows: expressions that reduce, which sources do not name. With --spec: one with an op of it.
+ * --rows: expressions that reduce or scan, which sources do not name. With --spec: one with ops of it.
  * --record: by quern_record, asked for in the midst and ended before the last expression. */
 #include <math.h> /* INFINITY is a macro here, and a word of expressions */
 #include <stdio.h>
@@ -42,6 +42,8 @@ static const expression reducing[] = {
     {"softmax", "e = exp(x - max(x, axis=-1)); y = e / sum(e, axis=-1)", 1, 0, 1},
     {"distance", "param s; sum((x - w) * (x - w) * s, axis=0, keepdims=1)", 2, 1, 1},
     {"spread", "i64 n = count_nonzero(x); max(x) - min(x); ", 1, 0, 1},
+    {"scanned", "cumulative_sum(x * w + max(x, axis=-1), axis=-1, exclusive=1) - x", 2, 0, 1},
+    {"from_the_end", "y = cumulative_max(x + w, axis=0, reverse=1) * w", 2, 0, 1},
 };
 /* The same once more, as a second source would have it. */
 #define AGAIN QUERN_KERNEL(bias_gelu, \
@@ -242,7 +244,7 @@ int main(int argc, char **argv) {
   if (ahead_register && ahead_register()) return 3; /* registered twice: no matter */
   if (quern_ctx_create(&options, &ctx)) return 3;
   if (rows) {
-    failed = spec && (quern_spec_load(ctx, spec) || all_calls(ctx, "spec", "y = acme.norm(acme.swish(x, 0.5) + b, axis=-1)", 2, 1));
+    failed = spec && (quern_spec_load(ctx, spec) || all_calls(ctx, "spec", "y = acme.norm(acme.swish(x, 0.5) + b, axis=-1); z = acme.grow(x * b, axis=-1, exclusive=1) * 2", 2, 1));
     for (size_t i = 0; i < sizeof reducing / sizeof reducing[0] && !failed; i++)
       failed = all_calls(ctx, reducing[i].name, reducing[i].text, reducing[i].n_in, reducing[i].takes_floats);
   } else if (spec) {

@@ -96,6 +96,7 @@ wrong() { # wrong NAME TEXT WORDS
 }
 wrong 'an expression cut short' 'const char *k = QUERN_KERNEL(broken, y = x + );' '^wrong\.c:2:[0-9]+: '
 wrong 'an expression that reduces' 'const char *k = QUERN_KERNEL(broken, y = x - max(x, axis=-1));' '^wrong\.c:2:37: broken: it reduces: record what the program compiles .QUERN_RECORD=FILE., and build that: build\.lua freeze'
+wrong 'an expression that scans' 'const char *k = QUERN_KERNEL(broken, y = x - cumulative_sum(x, axis=-1));' '^wrong\.c:2:46: broken: it scans: record what the program compiles .QUERN_RECORD=FILE., and build that: build\.lua freeze'
 wrong 'an axis that is none' 'const char *k = QUERN_KERNEL(broken, y = sum(x, axis=y));' "^wrong\.c:2:54: .*expected an axis, a whole number, found 'y'"
 wrong 'an unknown function' 'const char *k = QUERN_KERNEL(broken, y = geluu(x));' "^wrong\.c:2:42: .*'geluu', did you mean 'gelu'"
 wrong 'an expression that takes no such dtype' 'const char *k = QUERN_KERNEL(broken, y = x ^ w);' '^wrong\.c:2:'
@@ -303,9 +304,9 @@ grep -q '^register: -17 .*numerics version 999.*freeze' said; ok $? '  is refuse
 grep -v '^register' other.said >other.calls
 all_are interpreter other.calls; ok $? '  and serves nothing'
 
-# ---- a record of expressions that reduce: the stages of their rows
+# ---- a record of expressions that reduce or scan: the stages of their rows
 ./plain --rows >rows.said 2>&1
-ok $? 'expressions that reduce: interpreted'
+ok $? 'expressions that reduce or scan: interpreted'
 QUERN_RECORD=rows.record ./plain --rows >said 2>&1 && same_bits rows.said said
 ok $? '  recorded'
 [ "$(grep -c '^rows: ' rows.record)" -ge 5 ]; ok $? '  the stages of their rows'
@@ -444,6 +445,7 @@ unary "acme.swish" {
   examples = { { x = 0.0, y = 0.0 } },
 }
 reduction "acme.norm" { doc = "The root of the sum of squares.", dtypes = floating, lift = "x * x", combine = "a + b", finish = "sqrt(a)" }
+scan "acme.grow" { doc = "Growth.", dtypes = floating, combine = "a + b + a * b", initial = 0 }
 LUA
 sed 's/x \* sigmoid/2 * x * sigmoid/' acme.lua >changed.lua
 if ./plain --spec acme.lua >spec.said 2>&1; then
@@ -460,7 +462,7 @@ if ./plain --spec acme.lua >spec.said 2>&1; then
   all_are frozen frozen.said; ok $? '  all of it frozen'
   same_bits spec.said frozen.said; ok $? '  with the same bits'
   ./plain --rows --spec acme.lua >rows.said 2>&1
-  ok $? 'an op and a reduction of a spec in an expression that reduces'
+  ok $? 'an op, a reduction and a scan of a spec in an expression'
   QUERN_RECORD=rows-spec.record ./plain --rows --spec acme.lua >said 2>&1 && same_bits rows.said said
   ok $? '  recorded'
   refused_cleanly '  not frozen without its spec' 'made with other specs' build_lua freeze --record rows-spec.record --out rows-spec

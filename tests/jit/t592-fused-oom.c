@@ -122,7 +122,9 @@ static void scenario_disk(void) {
 
 static void scenario_spec(void) {
   static const char spec[] =
-      "unary \"acme.thrice\" { doc = \"x times 3.\", params = { s = 3.0 }, dtypes = floating, body = [[ x * s ]] }\n";
+      "unary \"acme.thrice\" { doc = \"x times 3.\", params = { s = 3.0 }, dtypes = floating, body = [[ x * s ]] }\n"
+      "scan \"acme.mean\" { doc = \"Means so far.\", dtypes = { \"f32\" }, initial = 0, state = \"T s, i64 n\", lift = \"s = x; n = 1;\",\n"
+      "  combine = \"s = a.s + b.s; n = a.n + b.n;\", finish = \"a.s / (T)a.n\" }\n";
   quern_ctx *ctx = NULL;
   quern_op *op = NULL;
   quern_options options = {.size = sizeof options, .threads = 1, .jit = mode, .cc = compiler_option, .cache_dir = ""};

@@ -298,8 +298,15 @@ static void test_math(const spec_tier *tier) {
 
 /* ---- The library's reductions and rows under other names --------------------------------------------------------- */
 
-static const char *const row_files[] = {"reduction", "statistics", "vector", "search", "scan"};
-enum { MOST_ROWS = 100, N_ROW_FILES = 5 };
+static const char *const row_files[] = {"reduction", "statistics", "vector", "search", "scan", "scan_backward"};
+enum { MOST_ROWS = 100, N_ROW_FILES = 6 };
+/* Those of the library find places by a kernel of their own; a spec says it with states. */
+#define PLACES(name, extreme, sign, none)                                                                                         \
+  "\nscan \"" name "\" { doc = \"d\", dtypes = numeric, outputs = \"values, i64 indices\", initial = { values = " none              \
+  ", indices = -1 },\n  state = \"T at, T v, i64 i\", lift = \"at = x; v = x; i = index;\",\n"                                     \
+  "  combine = [[ take = b.at " sign " a.at | (b.at != b.at & a.at == a.at); at = take ? b.at : a.at; v = " extreme               \
+  "(a.v, b.v); i = take ? b.i : a.i; ]],\n  finish = \"values = a.v; indices = a.i;\" }\n"
+static const char places[] = PLACES("cummax", "maximum", ">", "-INFINITY") PLACES("cummin", "minimum", "<", "INFINITY");
 static char row_names[MOST_ROWS][64]; /* declared by these files */
 static int n_row_names;
 
@@ -310,8 +317,8 @@ static int is_row_name(const char *word, size_t n) {
 }
 
 static void note_row_names(const char *text) {
-  static const char *const words[] = {"\nreduction \"", "\nrow \"", "\nscan \""};
-  for (int w = 0; w < 3; w++)
+  static const char *const words[] = {"\nreduction \"", "\nrow \"", "\nscan \"", "\nadjoint \""};
+  for (int w = 0; w < 4; w++)
     for (const char *at = text; (at = strstr(at, words[w])); n_row_names++) {
       at += strlen(words[w]);
       if (n_row_names == MOST_ROWS) bail("more than %d rows", MOST_ROWS);
@@ -335,8 +342,12 @@ static char *spec_of_rows(void) {
   for (int f = 0; f < N_ROW_FILES; f++) {
     snprintf(path, sizeof path, "%s/dsl/%s.lua", source ? source : ".", row_files[f]);
     if (!(texts[f] = read_file(path))) bail("no %s", path);
-    char *places = strstr(texts[f], "\nscan \"cummax\""); /* from here on they find places, as the library's own may */
-    if (places) *places = 0;
+    char *find = strstr(texts[f], "\nscan \"cummax\"");
+    if (find) {
+      *find = 0;
+      texts[f] = realloc(texts[f], strlen(texts[f]) + sizeof places);
+      strcat(texts[f], places);
+    }
     note_row_names(texts[f]);
   }
   for (int f = 0; f < N_ROW_FILES; f++) {
@@ -352,7 +363,9 @@ static char *spec_of_rows(void) {
         p += strcspn(p, "\n,") + 1;
         continue;
       }
-      const int is_declared = p > texts[f] + 11 && p[n] == '"' && (strncmp(p - 5, "row \"", 5) == 0 || strncmp(p - 6, "scan \"", 6) == 0 || strncmp(p - 11, "reduction \"", 11) == 0);
+      static const char *const before[] = {"row \"", "scan \"", "reduction \"", "adjoint \"", "of = \""};
+      int is_declared = 0;
+      for (int k = 0; k < 5 && p > texts[f] + 11 && p[n] == '"'; k++) is_declared |= strncmp(p - strlen(before[k]), before[k], strlen(before[k])) == 0;
       if (n && is_row_name(p, n) && (p[n] == '(' || is_declared)) to = stpcpy(to, "acme.");
       memcpy(to, p, n ? n : 1);
       to += n ? n : 1, p += n ? n : 1;
@@ -440,7 +453,7 @@ static void test_rows(const spec_tier *tier) {
   quern_ctx *ctx = ctx_of(tier->jit);
   rng_seed(&r, 6);
   const double start = now_ms();
-  is_int(load_spec(ctx, "rows.lua", spec), QUERN_OK, "%s: the library's reductions, rows and scans as a spec of somebody else's", tier->name);
+  is_int(load_spec(ctx, "rows.lua", spec), QUERN_OK, "%s: the library's reductions, rows, scans and their derivatives as a spec of somebody else's", tier->name);
   diag("%d of them: %.1f ms", n_row_names, now_ms() - start);
   free(spec);
   group_begin("  called over any axes: the same bits, the same words");

@@ -251,6 +251,10 @@ static void test_refused(void) {
   operand_make(&out, REF_F32, 2, shape, NULL, &r);
   DLTensor *ins = &x.t, *outs = &out.t;
   is_int(quern_op_call(op, 1, &ins, 1, &outs, NULL), QUERN_E_ARGUMENT, "all axes of two dimensions: %s", quern_last_error());
+  DLTensor none = x.t, result = out.t, *in_none = &none, *to_none = &result;
+  none.ndim = result.ndim = 0;
+  is_int(quern_op_call(op, 1, &in_none, 1, &to_none, NULL), QUERN_E_ARGUMENT, "no dimension");
+  ok(strstr(quern_last_error(), "without dimensions has no axis") != NULL, "  says so: %s", quern_last_error());
   static const struct {
     const char *name, *other;
   } wrong[] = {{"axes", NULL}, {"reverse", NULL}, {"include_initial", "exclusive"}};
@@ -358,6 +362,39 @@ static void test_hostile(scan op) {
   operand_free(&places);
 }
 
+/* Of integers and bool, an op that computes in floats has floats: the smallest that hold all of them. */
+static void test_integers(void) {
+  static const ref_dtype dtypes[3][2] = {{REF_BOOL, REF_F32}, {REF_U8, REF_F32}, {REF_I32, REF_F64}};
+  quern_op *op = NULL;
+  if (quern_op_find(contexts[0], "logcumsumexp", &op)) {
+    skip(1, "this build has no logcumsumexp");
+    return;
+  }
+  for (int k = 0; k < 3; k++) {
+    uint64_t of[4] = {0}, numbers[4] = {0}, made[2][4] = {{0}};
+    int64_t n = 3;
+    DLTensor x = {.data = of, .device = {kDLCPU, 0}, .ndim = 1, .dtype = ref_dtype_dl(dtypes[k][0]), .shape = &n}, as_float = x, y = x, z;
+    as_float.data = numbers, y.data = made[0];
+    as_float.dtype = y.dtype = ref_dtype_dl(dtypes[k][1]);
+    z = y, z.data = made[1];
+    for (int i = 0; i < 3; i++) {
+      const double value = dtypes[k][0] == REF_BOOL ? i % 2 : i;
+      ref_put(dtypes[k][0], (char *)of + i * ref_dtype_size(dtypes[k][0]), ref_from_double(dtypes[k][0], value));
+      ref_put(dtypes[k][1], (char *)numbers + i * ref_dtype_size(dtypes[k][1]), ref_from_double(dtypes[k][1], value));
+    }
+    DLTensor *in = &x, *out = &y;
+    quern_shape shape = {.size = sizeof shape};
+    quern_status status = quern_op_measure(op, 1, &in, 1, &shape, NULL);
+    if (!status) status = quern_op_call(op, 1, &in, 1, &out, NULL);
+    in = &as_float, out = &z;
+    if (!status) status = quern_op_call(op, 1, &in, 1, &out, NULL);
+    ok(!status && shape.dtype.code == kDLFloat && shape.dtype.bits == y.dtype.bits && memcmp(made[0], made[1], sizeof made[0]) == 0,
+       "logcumsumexp of %s has %s, the bits of the same numbers in it: %s", ref_dtype_name(dtypes[k][0]), ref_dtype_name(dtypes[k][1]),
+       status ? quern_last_error() : "fine");
+  }
+  quern_op_release(op);
+}
+
 int main(void) {
   setenv("QUERN_CACHE_DIR", "none", 1);
   make_contexts();
@@ -370,6 +407,7 @@ int main(void) {
   }
   if (ops[SUM][0]) test_refused();
   else skip(1, "this build has no op %s", names[SUM]);
+  test_integers();
   release_contexts();
   return done_testing();
 }

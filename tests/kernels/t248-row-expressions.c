@@ -659,6 +659,55 @@ static void test_in_place(void) {
     }
 }
 
+/* Beside results of rows without elements an output of elements, which has none, may stand still: NumPy's do. */
+static void test_still(void) {
+  int64_t shape[2] = {3, 0}, rows = 3, strides[2] = {0, 0};
+  float sums[3] = {7, 7, 7};
+  DLTensor x = {.data = sums, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape, .strides = strides}, y = x, s = x;
+  s.ndim = 1, s.shape = &rows, s.strides = NULL;
+  DLTensor *in = &x, *out[2] = {&y, &s};
+  quern_op *op = op_from(ways[1], "y = x - max(x, axis=-1); s = sum(x, axis=-1)");
+  is_int(quern_op_call(op, 1, &in, 2, out, NULL), QUERN_E_ARGUMENT, "max of none: %s", quern_last_error());
+  quern_op_release(op);
+  op = op_from(ways[1], "y = x - mean(x, axis=-1); s = sum(x, axis=-1)");
+  is_int(quern_op_call(op, 1, &in, 2, out, NULL), QUERN_OK, "an output without elements, all strides 0: %s", quern_last_error());
+  ok(sums[0] == 0 && sums[1] == 0 && sums[2] == 0, "  the sums of none");
+  quern_op_release(op);
+}
+
+/* Rows of one element: a result of a row in the place of its element, which another output reads later. */
+static void test_rows_of_one(void) {
+  static const char *const texts[] = {"y = sign(x); z = 0 - mean(w, axis=-1)", "y = x * sum(w, axis=-1); z = sum(w, axis=-1)"};
+  int64_t shape[2] = {3, 1}, rows = 3;
+  for (int i = 0; i < 4; i++) {
+    float x[3] = {4, 5, 6}, w[3] = {1, 2, 3}, y[3] = {0};
+    DLTensor t[4] = {{.data = x, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape}};
+    t[1] = t[2] = t[3] = t[0];
+    t[1].data = w, t[2].data = y;
+    t[3].ndim = 1, t[3].shape = &rows;
+    DLTensor *in[2] = {&t[0], &t[1]}, *out[2] = {&t[2], &t[3]};
+    quern_op *op = op_from(ways[1], texts[i / 2]);
+    float z[3];
+    quern_plan *plan = NULL;
+    void *ins[2] = {x, w}, *outs[2] = {y, x};
+    t[3].data = z;
+    if (i % 2 && quern_op_prepare(op, 2, in, 2, out, NULL, &plan)) bail("%s", quern_last_error());
+    t[3].data = x;
+    const quern_status status = i % 2 ? quern_plan_run(plan, ins, outs, NULL) : quern_op_call(op, 2, in, 2, out, NULL);
+    is_int(status, QUERN_E_OVERLAP, "%s: z over x%s: %s", texts[i / 2], i % 2 ? ", planned" : "", quern_last_error());
+    ok(x[0] == 4 && y[0] == 0, "  nothing is written");
+    quern_plan_release(plan);
+    quern_op_release(op);
+  }
+  float x[3] = {4, 5, 6};
+  DLTensor in = {.data = x, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape}, out = in, *from = &in, *to = &out;
+  out.ndim = 1, out.shape = &rows;
+  quern_op *op = op_from(ways[1], "sum(x * 2, axis=-1)");
+  is_int(quern_op_call(op, 1, &from, 1, &to, NULL), QUERN_OK, "one output, the sum of one element, in its place: %s", quern_last_error());
+  ok(x[0] == 8 && x[1] == 10 && x[2] == 12, "  is right");
+  quern_op_release(op);
+}
+
 /* A reduction that no output needs; outputs of params alone; a derivative that is 0. */
 static void test_odd(void) {
   static const struct {
@@ -801,6 +850,8 @@ int main(int argc, char **argv) {
     test_shared();
     test_passes();
     test_in_place();
+    test_still();
+    test_rows_of_one();
     test_odd();
     test_threads();
     test_levels(argv[0]);

@@ -9,6 +9,7 @@
 typedef enum scan { SUM, PROD, LOGSUMEXP, MAX, MIN, N_SCANS } scan;
 static const char *const names[N_SCANS] = {"cumulative_sum", "cumulative_prod", "logcumsumexp", "cummax", "cummin"};
 static quern_op *forward[N_SCANS][N_CONTEXTS], *backward[N_SCANS][N_CONTEXTS];
+static int has_scan[N_SCANS];
 
 /* The derivative by element j of n, of g[i] times result i; y, places: the results. */
 static long double slope(scan op, int64_t n, int64_t j, const double *x, const double *g, const double *y, const int64_t *places, long double *scale) {
@@ -256,6 +257,7 @@ static void test_special(void) {
     t[3].dtype.code = kDLInt;
     t[4].data = got;
     const scan op = rows[k].op;
+    if (!has_scan[op]) continue;
     DLTensor *ins = &t[0], *outs[2] = {&t[2], &t[3]}, *given[3] = {&t[1], op >= MAX ? &t[3] : &t[0], &t[2]}, *to = &t[4];
     quern_status status = quern_op_call(forward[op][0], 1, &ins, 1 + (op >= MAX), outs, NULL);
     if (!status) status = quern_op_call(backward[op][0], quern_op_describe(backward[op][0])->n_in, given, 1, &to, NULL);
@@ -326,15 +328,20 @@ int main(void) {
     for (int c = 0; c < N_CONTEXTS; c++) {
       char name[64];
       snprintf(name, sizeof name, "%s_backward", names[op]);
-      if (quern_op_find(contexts[c], names[op], &forward[op][c])) skip_all("this build has no %s", names[op]);
-      if (quern_op_find(contexts[c], name, &backward[op][c])) skip_all("this build has no %s", name);
+      const int is_missing = quern_op_find(contexts[c], names[op], &forward[op][c]) || quern_op_find(contexts[c], name, &backward[op][c]);
+      if (is_missing && !is_subset()) bail("%s", quern_last_error());
+      has_scan[op] = !is_missing;
     }
   for (int op = 0; op < N_SCANS; op++) {
+    if (!has_scan[op]) {
+      skip(1, "this build has some ops only, and no %s_backward", names[op]);
+      continue;
+    }
     test_random((scan)op);
     test_differences((scan)op);
   }
   test_special();
-  test_refused();
+  if (has_scan[PROD] && has_scan[SUM]) test_refused();
   for (int op = 0; op < N_SCANS; op++)
     for (int c = 0; c < N_CONTEXTS; c++) {
       quern_op_release(forward[op][c]);

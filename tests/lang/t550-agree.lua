@@ -51,12 +51,13 @@ local WRONG = { "T", "rare", "return", "lookup", "raw_u32(x)", "gelo(x)", "1e999
 
 local ops = {}
 for _, op in ipairs(model.ops) do
-  local outputs = kinds.of(op).refusal and {} or op.outputs
+  local is_scan = kinds.of(op).is_scan and kinds.of(op).may_come(op)
+  local outputs = kinds.of(op).refusal and not is_scan and {} or op.outputs
   for _, output in ipairs(outputs) do
     local own, kind = {}, kinds.of(op)
     for _, param in ipairs(op.params) do own[#own + 1] = not param.is_shape and param or nil end
     ops[#ops + 1] = { name = #outputs > 1 and op.name .. "." .. output.name or op.name, inputs = op.inputs, params = own,
-                      reduces = kind.has_stages, is_reduced = op.is_reduced, is_condition = output.type == "bool" }
+                      reduces = kind.has_stages or is_scan, is_scan = is_scan, is_reduced = op.is_reduced, is_condition = output.type == "bool" }
   end
 end
 local primitives = {}
@@ -115,6 +116,7 @@ end
 
 local AXES = { "axis=0", "axis = -1", "axis=(0, 1)", "axis=(1,)", "axis=()", "axis=0, keepdims=1", "keepdims=0", "keepdims=1, axis=(-1,-2)",
                "axis=-3" }
+local SCANNED = { "axis=0", "axis = -1, reverse=1", "exclusive=1, axis=-2", "reverse=0, exclusive=1", "axis=(1,)", "axis=(0, 1)" }
 
 local function call(names, depth, kind)
   if chance(60) then
@@ -122,8 +124,8 @@ local function call(names, depth, kind)
     local list = {}
     for k, input in ipairs(op.inputs) do list[k] = expression(names, depth - 1, input.type == "bool" and "bool" or kind) end
     for k = 1, math.random(0, #op.params) do list[#op.inputs + k] = weak(names, 2) end
-    local axes = op.reduces and chance(70) and pick(AXES)
-    if axes and (op.is_reduced or not axes:find "keepdims" or chance(5)) then list[#list + 1] = axes end
+    local axes = op.reduces and chance(70) and pick(op.is_scan and chance(98) and SCANNED or AXES)
+    if axes and (op.is_scan or op.is_reduced or not axes:find "keepdims" or chance(5)) then list[#list + 1] = axes end
     return op.name .. "(" .. table.concat(list, ", ") .. ")"
   end
   local primitive = pick(primitives)
@@ -327,6 +329,8 @@ for _, text in ipairs {
   "grad(rms_norm(x, axis=-1) * y - max(x, axis=-1), x) * var(y, 1, axis=-1)", "grad(cross_entropy(x, i, axis=0), x)",
   "grad(vector_norm(y * x, 3, axis=0) + logsumexp(x, axis=0), y)", "grad(sum((f64)x * softmax(x)), x)", "grad(sum((f16)x), x)",
   "grad(layer_norm(x, axis=-1), x)", "grad(log_softmax(x, axis=0), x)", "grad(softmax(x) + layer_norm(y), x)",
+  "cumulative_sum(x * y, axis=0, exclusive=1) + sum(x, axis=0)", "logcumsumexp(i, axis=1)", "cumulative_max((f16)x, reverse=1, axis=-1) * x",
+  "cumulative_prod(cumulative_sum(x > 0, axis=0), axis=0)", "grad(cumulative_sum(y, axis=0) * x, x)", "cumulative_sum((i32)(x * 2))",
   "softmax(x - logsumexp(x, axis=0), axis=0)", "mean((f16)x) * (f16)x", "softmax((bf16)x)", "sum((f16)x, axis=0) + max((f16)x, axis=0)",
 } do add_reducing(text, true) end
 for _, text in ipairs {
@@ -341,7 +345,8 @@ for _, text in ipairs {
   "grad(argmax(x), x)", "grad(max_backward(x, y, y), x)", "grad(max_with_indices.values(x), x)", "grad(sum(i), i)",
   "sum(1)", "sum(x, axis=0) = 1", "sum = x; sum(sum)(1)",
   "1 + cumulative_max(x, axis", "logcumsumexp()", "cumulative_sum(x, keepdims=1)", "cumulative_sum(x, reverse=2)", "cummax.values(x, axis=0)",
-  "cumulative_sum(x, include_initial=1)", "cumulative_sum(x, y)", "cumulative_sum(x, axis=0, x)", "cumulative_sum(x, exclusive=-1)",
+  "cumulative_sum(x, include_initial=1)", "cumulative_sum(x, y)", "grad(cumulative_sum(x, axis=0), x)",
+  "cumulative_sum(1)", "cumulative_sum(x, axis=0, x)", "cumulative_sum(x, exclusive=-1)",
 } do add_reducing(text, false) end
 
 -- Texts that nest so deep that both readers take them, or deeper
@@ -457,7 +462,7 @@ local function rebuild(said_by_c, dag, result, folds)
   end
   for k, value in ipairs(said_by_c.values) do
     local kind, args = value[1], {}
-    for j = kind == "op" and 5 or kind == "reduce" and 7 or 4, #value do args[#args + 1] = nodes[tonumber(value[j]) + 1] end
+    for j = kind == "op" and 5 or kind == "reduce" and 7 or kind == "scan" and 6 or 4, #value do args[#args + 1] = nodes[tonumber(value[j]) + 1] end
     if kind == "input" then
       nodes[k] = result.inputs[tonumber(value[3]) + 1]
       if nodes[k].type ~= value[2] then error("an input of another type", 0) end
@@ -480,6 +485,9 @@ local function rebuild(said_by_c, dag, result, folds)
       local op = model.op_of_name[value[2]]
       local name = value[5] == "0" and op.name or string.format("%s %s %s", op.name, value[6], value[5])
       nodes[k] = dag:node("reduce", value[3], args, { index = tonumber(value[4]), name = name, reducer = op })
+    elseif kind == "scan" then
+      nodes[k] = dag:node("scan", value[3], args, { value = tonumber(value[5]), index = tonumber(value[4]), name = value[2],
+                                                     reducer = model.op_of_name[value[2]] })
     elseif kind == "index" then
       nodes[k] = dag.index
     elseif kind == "kernel" then

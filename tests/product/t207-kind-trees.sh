@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# t207-kind-trees.sh: a generated tree with ops of the kinds index and compact. arange and linspace: called and planned, with kernels
+# t207-kind-trees.sh: a generated tree with ops of the kinds index and compact, and of a user's scans with states. arange and linspace: called and planned, with kernels
 # for CUDA. nonzero and compress: measured, called, their outputs made by the host's allocator; for CUDA alone they are left out, or
 # refused by name. Specs of others cannot declare such ops; bodies and expressions cannot call them.
 set -u
@@ -12,6 +12,19 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 build_lua() { lua5.4 "$source/build.lua" "$@"; }
 
+cat >scans.lua <<'LUA'
+scan "acme.first_max" { doc = "The largest element so far, and its place.", dtypes = numeric, outputs = "values, i64 indices",
+  initial = { values = -INFINITY, indices = -1 }, state = "T v, i64 i", lift = "v = x; i = index;",
+  combine = "take = b.v > a.v; v = take ? b.v : a.v; i = take ? b.i : a.i;", finish = "values = a.v; indices = a.i;",
+  examples = { { x = { 2, 7, 7, 3 }, values = { 2, 7, 7, 7 }, indices = { 0, 1, 1, 1 } } } }
+scan "acme.running_mean" { doc = "The mean of the elements so far.", dtypes = floating, initial = NAN, bound = "u * depth * cumulative_sum(abs(x))",
+  state = "i64 n, T sum", lift = "n = 1; sum = x;", combine = "n = a.n + b.n; sum = a.sum * ((T)a.n / (T)(a.n + b.n)) + b.sum * ((T)b.n / (T)(a.n + b.n));",
+  finish = "a.sum", examples = { { x = { 3, 5 }, out = { 3, 4 } } } }
+scan "acme.running_norm" { doc = "Norms.", dtypes = floating, lift = "x * x", combine = "a + b", finish = "sqrt(a)", initial = 0 }
+adjoint "acme.running_norm_backward" { doc = "The derivative.", of = "acme.running_norm", inputs = "grad, x", reads = "out", dtypes = floating,
+  lift = "out == 0 ? 0 : grad / out", combine = "a + b", finish = "x * a",
+  examples = { { grad = { 1, 1 }, x = { 3, 4 }, out = { 3, 5 }, grad_x = { 1.6, 0.8 } } } }
+LUA
 cat >host.c <<'C'
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,9 +101,44 @@ static int use_compact(void) {
   made->deleter(made);
   return 0;
 }
-int main(void) { return use_index() || use_compact(); }
+static int use_scans(void) {
+  float items[600], largest[600], means[600], norms[601], grads[600], back[600];
+  int64_t places[600], n = 600, more = 601;
+  DLTensor x = {items, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &n, NULL, 0}, values = x, mean = x, norm = x, grad = x, out = x;
+  DLTensor indices = {places, {kDLCPU, 0}, 1, {kDLInt, 64, 1}, &n, NULL, 0};
+  const acme_scalar backwards[4] = {{ACME_I64, {.i = 1}}, {ACME_I64, {.i = 0}}, {ACME_I64, {.i = 1}}, {ACME_I64, {.i = 1}}};
+  const acme_scalar first[2] = {{ACME_I64, {.i = 1}}, {ACME_I64, {.i = 1}}};
+  const acme_call call = {.size = sizeof call, .params = backwards, .n_params = 4}, initial = {.size = sizeof initial, .params = first, .n_params = 2};
+  values.data = largest, mean.data = means, norm.data = norms, grad.data = grads, out.data = back;
+  for (int i = 0; i < 600; i++) items[i] = (float)(i * 37 % 600 / 2), grads[i] = 1;
+  MUST(acme_first_max(&x, &values, &indices, &call) == ACME_OK); /* exclusive, from the end */
+  MUST(places[599] == -1 && largest[599] < -1e38f && places[598] == 599);
+  for (int i = 597; i >= 0; i--) {
+    const int is_new = items[i + 1] > largest[i + 1];
+    MUST(places[i] == (is_new ? i + 1 : places[i + 1]) && largest[i] == (is_new ? items[i + 1] : largest[i + 1]));
+  }
+  double sum = 0;
+  MUST(acme_running_mean(&x, &mean, NULL) == ACME_OK);
+  for (int i = 0; i < 600; i++) {
+    sum += items[i];
+    MUST(means[i] - sum / (i + 1) < 1e-3 && means[i] - sum / (i + 1) > -1e-3);
+  }
+  norm.shape = &more;
+  MUST(acme_running_norm(&x, &norm, &initial) == ACME_OK && norms[0] == 0 && norms[1] == items[0]);
+  norm.shape = &n, norm.data = norms + 1;
+  MUST(acme_running_norm_backward(&grad, &x, &norm, &out, NULL) == ACME_OK);
+  for (int i = 599, end = 1; i >= 0; i--, end = 0) {
+    sum = (end ? 0 : sum) + (norms[i + 1] > 0 ? 1 / (double)norms[i + 1] : 0);
+    MUST(back[i] - items[i] * sum < 1e-4 * (1 + items[i] * sum) && back[i] - items[i] * sum > -1e-4 * (1 + items[i] * sum));
+  }
+  MUST(strcmp(acme_op_describe(acme_builtin_running_norm())->backward, "acme.running_norm_backward") == 0);
+  return 0;
+}
+int main(void) { return use_index() || use_compact() || use_scans(); }
 C
-try 'a tree' build_lua generate --single --prefix acme --ops arange,linspace,nonzero,compress --dtypes f32,i16,u8 --out tree
+try "a user's scans with states" build_lua check scans.lua
+try 'a tree' build_lua generate --single --prefix acme --spec scans.lua --dtypes f32,i16,u8 --out tree \
+  --ops arange,linspace,nonzero,compress,acme.first_max,acme.running_mean,acme.running_norm,acme.running_norm_backward
 turn=0
 for compiler in gcc clang-19; do # one each day
   turn=$((turn + 1))

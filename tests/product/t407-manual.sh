@@ -50,7 +50,7 @@ say("<mfrac>" in formula.mathml("1 / (1 + exp(-x))", "y")[0], "a quotient is a f
 
 specs = open(root + "/docs/specs.md").read()
 fields = set()
-for name in ("front/declare_op", "kinds/reduction", "kinds/row", "kinds/scan"):
+for name in ("front/declare_op", "kinds/reduction", "kinds/row", "kinds/scan", "kinds/adjoint"):
     table = re.search(r"SCHEMA = \{(.*?)\n?\}|M\.schema = \{(.*?)\}", open(f"{root}/gen/{name}.lua").read(), re.S | re.I)
     fields |= set(re.findall(r"(\w+) = \"", table[0]))
 missing = [field for field in sorted(fields) if f"`{field}`" not in specs]
@@ -102,6 +102,8 @@ else
   PATH=$work/bin:$PATH
   export PATH PKG_CONFIG_PATH LD_LIBRARY_PATH PYTHONPATH
   unset QUERN_SOURCE_DIR QUERN_BUILD_DIR
+  "$python" -c "import sys; sys.path.insert(0, '$source/docs/site'); import python_api, quern; sys.exit(', '.join(python_api.undocumented(quern)) or 0)" >said 2>&1
+  ok $? 'the reference has every public name of the Python package, with its docstring'
   for page in tutorials/first_hour tutorials/framework tutorials/application howto/threads howto/results howto/discover howto/specs howto/own_implementation \
     howto/deployment howto/numexpr howto/cupy howto/loops explanation/aliasing specs explain examples/black_scholes examples/adam examples/time_series \
     examples/image examples/mandelbrot; do

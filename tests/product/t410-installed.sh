@@ -33,6 +33,8 @@ for place in "$build" moved; do
   ! is_open <paths >said
   ok $? "none is in what is $([ $place = moved ] && echo installed || echo built): $(wc -l <paths) run paths"
 done
+[ ! -e "$build/libquern-tvm-ffi.so" ] || ls moved/lib*/libquern-tvm-ffi.so moved/lib/*/libquern-tvm-ffi.so 2>why | grep -q .
+ok $? 'the ops for tvm-ffi are installed'
 grep -q '/bin/quern$' paths && grep -q '/quern-gen.so$' paths; ok $? '  the program is among them, and the generator'
 # Hardened: what is linked is bound at start-up and then read-only, stacks are guarded and never run, calls of libc with buffers are checked.
 if ! grep -q '^CMAKE_BUILD_TYPE:STRING=Debug' "$build/CMakeCache.txt" && ! grep -q '^QUERN_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
@@ -81,6 +83,7 @@ try '  compiles' sh "$source/tests/support/build-tree.sh" cc one objects -std=c1
 same 'generate --variants full' generate --variants full --rank 2 --prefix acme --ops negative --dtypes f32
 same 'generate --single' generate --single --prefix acme --ops add --dtypes f32
 same 'generate --no-threads --no-environment' generate --no-threads --no-environment --prefix acme --ops add --dtypes f32
+same 'generate --abi tvm-ffi' generate --abi tvm-ffi --prefix acme --ops add --dtypes f32
 same 'generate --kernels-only' generate --kernels-only --prefix acme --ops add,gelu --dtypes f16,f32
 same 'generate --target cuda' generate --target cuda --prefix acme --ops add --dtypes f32
 same 'generate --target c,cuda' generate --target c,cuda --prefix acme --ops add,gelu --dtypes f32

@@ -42,6 +42,7 @@ static void print_typed(const qn_typed *typed) {
       case QN_VALUE_KERNEL: printf("kernel %s %d", v->kernel->name, v->index); break;
       case QN_VALUE_REDUCE: printf("reduce %s %s %d %d %s", v->reducer->name, type_name(v->type), v->index, v->reducer->n_parts > 1 ? (int)v->bits + 1 : 0,
                                     type_name(v->reducer->dtype)); break;
+      case QN_VALUE_SCAN: printf("scan %s %s %d %d", v->op->info->name, type_name(v->type), v->index, (int)v->bits); break;
       case QN_VALUE_INDEX: printf("index"); break;
       case QN_VALUE_COUNT: printf("count"); break;
       default: printf("op %s %s %d", v->op->info->name, type_name(v->kernel_dtype), v->index);

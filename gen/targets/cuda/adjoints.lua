@@ -16,7 +16,7 @@ M.TEMPLATE, M.HEADERS = "scan_adjoint", { "kernel_scans.h" }
 
 M.max_rank, M.reducers = scans.max_rank, rows.reducers
 
--- The fields of a record, beside those of variants.lua. K: the dtype that it computes in; dags: of gen/graph/adjoints.lua; make(fields)
+-- The fields of a record, beside those of variants.lua. K: the dtype that it computes in; dags: of gen/graph/states.lua; make(fields)
 -- -> record
 function M.record(fields, K, dags, make)
   fields.classes, fields.rank, fields.K, fields.adjoint = ("s"):rep(#fields.dtypes), "n", K, dags

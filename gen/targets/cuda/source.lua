@@ -3,7 +3,6 @@
 -- One CUDA kernel at run time, as a complete text: of a host's expression, or of a built-in op that is no expression because it
 -- copies, casts or computes from indices. The kernel's name is in the request.
 
-local adjoints = require "gen.graph.adjoints"
 local adjoints_cuda = require "gen.targets.cuda.adjoints"
 local expr = require "gen.graph.expr"
 local host = require "gen.graph.host"
@@ -17,6 +16,7 @@ local saturate = require "gen.graph.saturate"
 local dtypes_of = require "gen.targets.cuda.dtypes"
 local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"
+local states = require "gen.graph.states"
 
 local M = {}
 
@@ -96,7 +96,7 @@ local function entry_of_adjoint(model, op, request)
   local K, why, trouble = dtype_of_kernel(model.types, op, request.dtypes)
   if not K then return nil, why, trouble end
   local fields = { op = op, dtypes = table.move(request.dtypes, 1, #request.dtypes, 1, {}) }
-  local record = adjoints_cuda.record(fields, K, adjoints.of(model, op, K), function(given) return given end)
+  local record = adjoints_cuda.record(fields, K, states.of(model, op, K), function(given) return given end)
   return { record = record, dag = record.dag }
 end
 

@@ -64,7 +64,8 @@ static void measure(qn_decision const *decision, byte_extent *extents) {
     }
     extent->high += decision->sizes[k];
     extent->twins = 0;
-    for (int32_t j = nest->n_positions; k >= decision->n_in && j < decision->n_in; j++)
+    const int is_judged = k >= decision->n_in && !(nest->apart >> (k - decision->n_in) & 1);
+    for (int32_t j = nest->n_positions; is_judged && j < decision->n_in; j++)
       extent->twins |= (uint32_t)are_twins(decision, j, k) << j;
   }
 }

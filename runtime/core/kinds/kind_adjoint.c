@@ -17,11 +17,11 @@
 #include "core/row/row_nest.h"
 #include "core/row/row_tiles.h"
 #include "core/row/scan_axis.h"
+#include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_adjoint;
 
 #define MOST_IN 3
-#define STATE 32  /* bytes of a state, at most */
 
 /* A call, read. The last tensor is the result. */
 typedef struct adjoint_call {
@@ -37,9 +37,7 @@ typedef struct adjoint_call {
 
 static const qn_adjoint_op *adjoint_op(const quern_op *op) { return op->builtin->of_kind; }
 
-static int is_along_results(const quern_op *op, int32_t k) { /* the scan's input is the only one of the result's shape */
-  return !(op->builtin->info.n_in == MOST_IN && k == 1);
-}
+static int is_along_results(const adjoint_call *call, int32_t k) { return !(call->op->elements >> k & 1); }
 
 /* ---- Read ---- */
 
@@ -48,6 +46,7 @@ static quern_status read_inputs(const quern_op *op, DLTensor *const *in, const q
   uint8_t dtypes[MOST_IN];
   int64_t results[QUERN_MAX_NDIM];
   qn_assert(info->n_in <= MOST_IN);
+  call->op = adjoint_op(op);
   for (int32_t k = 0; k < info->n_in; k++) {
     quern_status status = qn_tensor_read(in[k], info->name, &info->args[k], k, needs_data, &call->tensor[k]);
     if (status) return status;
@@ -63,8 +62,7 @@ static quern_status read_inputs(const quern_op *op, DLTensor *const *in, const q
     return qn_tensor_fail(QUERN_E_SHAPE, info->name, &info->args[0], 0, "no elements along axis %d; with include_initial it has at least 1", axis);
   call->shape[axis] = call->n;
   for (int32_t k = 1; k < info->n_in && status == QUERN_OK; k++)
-    status = qn_tensor_check_shape(info->name, &info->args[k], k, &call->tensor[k], grad->ndim, is_along_results(op, k) ? results : call->shape);
-  call->op = adjoint_op(op);
+    status = qn_tensor_check_shape(info->name, &info->args[k], k, &call->tensor[k], grad->ndim, is_along_results(call, k) ? results : call->shape);
   call->rows = call->op->rows[call->promoted];
   return status;
 }
@@ -124,15 +122,15 @@ typedef struct adjoint_run {
   qn_kernel *kernel;
   uint8_t dtype[MOST_IN + 1]; /* of the kernel's elements */
   int32_t before;
-  qn_adjoint_place place;
+  qn_state_place place;
   int64_t n_tiles;
   int32_t n_slices;
 } adjoint_run;
 
 /* Where the places of a walk of e elements are. */
-static qn_adjoint_place place_of(const adjoint_call *call, int64_t e) {
-  return (qn_adjoint_place){.last = call->axis.is_shifted ? -1 : e - 1, .first = call->axis.is_reverse ? call->n - e : e - 1,
-                            .step = call->axis.is_reverse ? 1 : -1};
+static qn_state_place place_of(const adjoint_call *call, int64_t e) {
+  return (qn_state_place){.last = call->axis.is_shifted ? -1 : e - 1, .first = call->axis.is_reverse ? call->n - e : e - 1,
+                          .step = call->axis.is_reverse ? 1 : -1, .states = call->op->states[call->promoted]};
 }
 
 /* The nest of a walk. is_reduced: the result has rows even if the walk has no elements. Returns the result's bytes from place to place. */
@@ -143,7 +141,7 @@ static int64_t walk(const quern_op *op, const adjoint_call *call, int64_t e, uin
   qn_tensor walked[MOST_IN + 1];
   int32_t operand = 0;
   do {
-    const int is_of_result = operand < n_in && is_along_results(op, operand);
+    const int is_of_result = operand < n_in && is_along_results(call, operand);
     set_view(&call->tensor[operand], &call->axis, e, is_of_result ? skipped - (operand == call->op->before) : 0, &view[operand]);
     walked[operand] = view[operand].tensor;
   } while (++operand <= n_in);
@@ -165,6 +163,7 @@ static void plan_adjoint(const quern_op *op, const adjoint_call *call, int64_t e
   run->kernel = qn_job_kernel(call->rows, NULL);
   run->before = call->op->before;
   run->place = place_of(call, e);
+  if (run->place.states) qn_scan_states_ask(run->place.states);
   qn_row_cut_scans(&run->job, 0);
   run->n_tiles = qn_row_tiles(&run->job);
 }
@@ -174,8 +173,8 @@ static void plan_adjoint(const quern_op *op, const adjoint_call *call, int64_t e
 static void run_tile(const adjoint_run *run, char *const *ptr, int64_t rows) {
   const qn_row_job *job = &run->job;
   const int32_t n_in = job->n_in;
-  _Alignas(64) char carries[3 * STATE * QN_ROW_SCANNED_ROWS], block[MOST_IN + 1][QN_ROW_SCANNED * 8], staging[QN_ROW_SCANNED * 8];
-  qn_adjoint_place place = run->place;
+  _Alignas(64) char carries[3 * QN_SCAN_STATE * QN_ROW_SCANNED_ROWS], block[MOST_IN + 1][QN_ROW_SCANNED * 8], staging[QN_ROW_SCANNED * 8];
+  qn_state_place place = run->place;
   for (int64_t from = 0, count; from < job->row; from += count) {
     char *at[MOST_IN + 2];
     int64_t stride[MOST_IN + 2][2];
@@ -192,7 +191,7 @@ static void run_tile(const adjoint_run *run, char *const *ptr, int64_t rows) {
       stride[operand][1] = part.count * size;
     }
     at[n_in] = carries;
-    stride[n_in][0] = stride[n_in][1] = 3 * STATE;
+    stride[n_in][0] = stride[n_in][1] = 3 * QN_SCAN_STATE;
     place.from = from;
     const int64_t n[3] = {count, rows, 0};
     run->kernel(at, (const int64_t(*)[2])stride, n, &place);
@@ -245,6 +244,10 @@ static quern_status read_call(const quern_op *op, DLTensor *const *in, DLTensor 
   if ((status = qn_resolve_stored(info, 0, call->promoted, result->dtype))) return status;
   if ((status = qn_tensor_check_shape(info->name, &info->args[info->n_in], 0, result, call->tensor[0].ndim, call->shape))) return status;
   if ((status = qn_tensor_check_devices(info->name, info->args, info->n_in, call->tensor, 1, result, &call->device))) return status;
+  char text[QN_DEVICE_CHARS];
+  if (call->device.device_type != kDLCPU && call->op->states[call->promoted])
+    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
+                          qn_device_text(call->device, text));
   if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
   for (int32_t k = 0; k <= info->n_in; k++)
     if (!call->tensor[k].ref.base) return QUERN_OK;
@@ -283,9 +286,9 @@ static quern_status decide_there(const quern_op *op, const adjoint_call *call, q
     decision->byte_offset[k] = call->tensor[k].ref.offset;
   }
   const int64_t step = walk(op, call, e, e == 0 && call->tensor[n_in].n_elements, &decision->nest, &decision->count);
-  const qn_adjoint_place place = place_of(call, e);
+  const qn_state_place place = place_of(call, e);
   decision->nest.has_handles = decision->backend->has_handles;
-  decision->scan = (qn_scan_launch){.is_first_stored = e < call->n, .first_offset = -step, .state_bytes = STATE, .n_more = 3,
+  decision->scan = (qn_scan_launch){.is_first_stored = e < call->n, .first_offset = -step, .state_bytes = QN_SCAN_STATE, .n_more = 3,
                                     .more = {(uint64_t)place.last, (uint64_t)place.first, (uint64_t)place.step}};
   return decision->backend->stand_in ? decision->backend->stand_in(op, decision->dtypes, decision) : QUERN_OK;
 }
@@ -350,6 +353,11 @@ static quern_status explain_adjoint(const quern_op *op, DLTensor *const *in, DLT
     return QUERN_OK;
   }
   plan_call(op, &call, e, &run);
+  if (run.place.states) {
+    qn_scan_states_explain(run.place.states, buf);
+    qn_strbuf_add(buf, "threads: %d\n", qn_row_slices(&run.job, qn_registry_slices(op)));
+    return QUERN_OK;
+  }
   qn_strbuf_add(buf, "tier: built\nreason: a built kernel walks rows in blocks, from the end of the scan\nvariant: %s\nthreads: %d\n",
                 call.rows->name, qn_row_slices(&run.job, qn_registry_slices(op)));
   return QUERN_OK;

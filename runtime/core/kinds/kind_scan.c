@@ -4,7 +4,7 @@
  * of the result: include_initial (one more result, of no elements, before the others), exclusive (each without its own element),
  * reverse (from the end). include_initial scans n elements to the last n of n + 1 results; exclusive scans the first n - 1 elements to the
  * last n - 1 of n results; reverse negates the strides. So what runs is always a plain scan, of a nest whose first dimension is the axis.
- * A second output has the places of the values; -1: before the first. */
+ * A second output has the places of the values, -1: before the first; or the outputs are made of states. */
 #include "core/kinds/kind_scan.h"
 
 #include <stdlib.h>
@@ -20,11 +20,12 @@
 #include "core/row/row_nest.h"
 #include "core/row/row_tiles.h"
 #include "core/row/scan_axis.h"
+#include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_scan;
 static const qn_backend scan_cpu;
 
-#define MOST 3 /* operands: the input, and up to two outputs */
+#define MOST (1 + QN_SCAN_MAX_OUTPUTS) /* operands */
 #define COLUMNS 256 /* of a tile */
 
 /* A call, read. */
@@ -127,10 +128,15 @@ static quern_status check_apart(const quern_op_info *info, const scan_call *call
     quern_status status = qn_tensor_check_apart(info->name, args, &in, &out, sizes);
     if (status) return status;
   }
-  if (info->n_out == 1) return QUERN_OK;
-  qn_tensor_normalise(call->tensor[1].ndim, call->tensor[1].shape, 0, NULL, 2, &call->tensor[1], &out);
-  const qn_overlap met = qn_tensor_meet(&out, 1, decision->sizes[2], &out, 0, decision->sizes[1]);
-  return met == QN_OVERLAP_NO ? QUERN_OK : qn_tensor_refuse_overlap(info->name, info->args, 1, 2, 1, met, "");
+  for (int32_t k = 2; k <= info->n_out; k++) {
+    for (int32_t j = 1; j < k; j++) {
+      const qn_tensor both[2] = {call->tensor[j], call->tensor[k]};
+      qn_tensor_normalise(both[0].ndim, both[0].shape, 0, NULL, 2, both, &out);
+      const qn_overlap met = qn_tensor_meet(&out, 1, decision->sizes[k], &out, 0, decision->sizes[j]);
+      if (met != QN_OVERLAP_NO) return qn_tensor_refuse_overlap(info->name, info->args, j, k, 1, met, "");
+    }
+  }
+  return QUERN_OK;
 }
 
 /* What a device stores before the results, or behind them. */
@@ -159,6 +165,10 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   if ((status = qn_tensor_check_devices(info->name, info->args, 1, call->tensor, info->n_out, call->tensor + 1, &decision->device)))
     return status;
   const int is_here = decision->device.device_type == kDLCPU;
+  char text[QN_DEVICE_CHARS];
+  if (!is_here && call->op->has_states)
+    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
+                          qn_device_text(decision->device, text));
   if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
   if ((status = qn_decide_check_backend(info, decision))) return status;
   if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
@@ -237,7 +247,7 @@ typedef struct scan_run {
   const qn_scan *scan;
   qn_row_job job; /* for row_load.h */
   const qn_ref *ref;
-  uint8_t by_columns, is_direct;
+  uint8_t by_columns, is_direct, has_states;
   int64_t n_tiles, turn; /* turn: the last place of the axis, if it is scanned from the end; else -1 */
   int32_t n_slices;
 } scan_run;
@@ -265,7 +275,7 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
     if (count > job->row - from) count = job->row - from;
     const qn_row_part in = {ptr[0], step[0], from, count, rows}, out = {ptr[1], step[1], from, count, rows};
     char *at[3] = {ptr[0], carries, ptr[1]};
-    int64_t stride[3][2] = {{size, step[0]}, {size, 3 * size}, {size, step[1]}};
+    int64_t stride[3][2] = {{size, step[0]}, {size, 3 * 8}, {size, step[1]}};
     if (!run->is_direct) {
       at[0] = scratch[0];
       at[2] = scratch[2];
@@ -288,13 +298,45 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
   }
 }
 
+/* Rows of an op with states. */
+static void scan_states(const scan_run *run, char *const *ptr, int64_t rows) {
+  const qn_row_job *job = &run->job;
+  const qn_variant *variant = run->scan->rows;
+  const int64_t step = run->turn < 0 ? 1 : -1;
+  qn_kernel *kernel = qn_job_kernel(variant, NULL);
+  _Alignas(64) char carries[3 * QN_SCAN_STATE * QN_ROW_SCANNED_ROWS], block[MOST][QN_ROW_SCANNED * 8], staging[QN_ROW_SCANNED * 8];
+  for (int64_t from = 0, count; from < job->row; from += count) {
+    char *at[MOST + 1];
+    int64_t stride[MOST + 1][2];
+    count = QN_ROW_SCANNED / rows / QN_ROW_LANES * QN_ROW_LANES;
+    if (count > job->row - from) count = job->row - from;
+    for (int32_t k = 0; k < job->nest->n_operands; k++) {
+      const int32_t operand = k ? k + 1 : 0;
+      const qn_row_part part = {ptr[k], qn_row_step(job, k), from, count, rows};
+      if (k == 0) qn_row_load(job, 0, variant->dtypes[0], &part, block[0], staging);
+      at[operand] = block[k];
+      stride[operand][0] = qn_dtype_infos[variant->dtypes[operand]].size;
+      stride[operand][1] = count * stride[operand][0];
+    }
+    at[1] = carries;
+    stride[1][0] = stride[1][1] = 3 * QN_SCAN_STATE;
+    const qn_state_place place = {.from = from, .last = -1, .first = run->turn < 0 ? 0 : run->turn, .step = step, .states = run->scan->states};
+    const int64_t n[3] = {count, rows, 0};
+    kernel(at, (const int64_t(*)[2])stride, n, &place);
+    for (int32_t k = 1; k < job->nest->n_operands; k++) {
+      const qn_row_part to = {ptr[k], qn_row_step(job, k), from, count, rows};
+      qn_row_store(job, k, variant->dtypes[k + 1], &to, block[k], staging);
+    }
+  }
+}
+
 static void scan_slice(void *arg, int64_t i) {
   const scan_run *run = arg;
   const int64_t end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
   for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
     char *ptr[MOST];
     const int64_t rows = qn_row_tile(&run->job, run->ref, tile, ptr);
-    (run->by_columns ? scan_by_columns : scan_by_rows)(run, ptr, rows);
+    (run->has_states ? scan_states : run->by_columns ? scan_by_columns : scan_by_rows)(run, ptr, rows);
   }
 }
 
@@ -304,9 +346,11 @@ static void plan_scan(const qn_decision *decision, scan_run *run) {
   const qn_scan *scan = decision->of_kind;
   const uint8_t size = qn_dtype_infos[scan->dtype].size;
   const int32_t first = nest->n_reduced;
-  int is_direct = !scan->places, by_columns = !scan->places && nest->rank > first && nest->n_joined == 1 && scan->columns, is_same = 1;
-  *run = (scan_run){.scan = scan, .turn = decision->shape_params[2]};
-  if (scan->by) scan->by->steps->kernel(scan->by->steps); /* requests it */
+  const int has_states = ((const qn_scan_op *)decision->called->builtin->of_kind)->has_states, is_plain = !scan->places && !has_states;
+  int is_direct = is_plain, by_columns = is_plain && nest->rank > first && nest->n_joined == 1 && scan->columns, is_same = 1;
+  *run = (scan_run){.scan = scan, .turn = decision->shape_params[2], .has_states = (uint8_t)has_states};
+  if (scan->states) qn_scan_states_ask(scan->states);
+  else if (scan->by) scan->by->steps->kernel(scan->by->steps); /* requests it */
   run->job = (qn_row_job){.nest = nest, .n_in = 1, .n_out = nest->n_operands - 1, .count = decision->count, .row = nest->n_joined ? nest->n[0] : 1};
   for (int32_t k = 0; k < nest->n_operands; k++) {
     run->job.dtype[k] = decision->dtypes[k];
@@ -341,7 +385,7 @@ static void run_scan(const qn_decision *decision, const qn_ref *ref) {
 static void write_initial(const scan_call *call, int32_t k) {
   const qn_tensor *out = &call->tensor[1 + k];
   const int64_t at = call->axis.is_reverse ? out->shape[call->axis.axis] - 1 : 0;
-  qn_scan_axis_fill(out, call->axis.axis, at, k ? -1 : call->op->initial);
+  qn_scan_axis_fill(out, call->axis.axis, at, k ? call->op->others[k - 1] : call->op->initial);
 }
 
 static quern_status scan_backend_call(const qn_decision *decision, const quern_call *given) {
@@ -390,6 +434,11 @@ static quern_status scan_explain(const qn_decision *decision, const quern_call *
     return QUERN_OK;
   }
   plan_scan(decision, &run);
+  if (run.scan->states) {
+    qn_scan_states_explain(run.scan->states, buf);
+    qn_strbuf_add(buf, "threads: %d\n", qn_row_slices(&run.job, slices));
+    return QUERN_OK;
+  }
   const qn_row_steps *steps = run.scan->by ? run.scan->by->steps : NULL;
   if (steps) {
     char reason[256];

@@ -95,6 +95,30 @@ static quern_status check_row_device(const quern_op_info *info, const qn_row_ope
   return op->builtin && decision->backend->stand_in ? decision->backend->stand_in(op, operands->dtype, decision) : QUERN_OK;
 }
 
+/* Whether a stage, or a scan that it reads, reads inputs. */
+static int reads_inputs(const qn_row_program *program, const qn_row_stage *stage) {
+  int reads = stage->scan && stage->scan->from < QN_ROW_INDEX;
+  for (int32_t k = 0; k < stage->n_in; k++) reads |= stage->values[k] < QN_ROW_INDEX;
+  for (int32_t r = 0; r < stage->n_reduces; r++)
+    for (int32_t part = 0; part < stage->reduces[r].by->n_parts; part++) reads |= qn_row_from(&stage->reduces[r], part) < QN_ROW_INDEX;
+  for (int32_t s = 0; stage->feeders >> s && !reads; s++)
+    if (stage->feeders >> s & 1) reads = reads_inputs(program, &program->stages[s]);
+  return reads;
+}
+
+/* The outputs, as bits, after which a stage reads inputs. */
+static uint32_t stored_early(const qn_row_program *program) {
+  uint32_t early = 0, stored = 0;
+  for (int32_t s = 0; s < program->n_stages; s++) {
+    const qn_row_stage *stage = &program->stages[s];
+    if (stage->is_again) continue;
+    if (stored && !stage->scan && reads_inputs(program, stage)) early |= stored;
+    for (int32_t k = stage->n_in; k < stage->n_in + stage->n_out; k++)
+      if (stage->values[k] >= QN_ROW_OUTPUT && stage->values[k] < QN_ROW_VALUE) stored |= 1u << (stage->values[k] - QN_ROW_OUTPUT);
+  }
+  return early;
+}
+
 quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *program, const qn_row_operands *operands,
                            const quern_call *call, qn_decision *decision) {
   quern_status status = check_row_device(info, operands, decision);
@@ -112,10 +136,12 @@ quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *prog
   qn_row_normalise(operands->ndim, operands->shape, operands->axes, operands->reduced, info->n_in, operands->tensor, info->n_out,
                    operands->tensor + info->n_in, &decision->nest, &decision->count);
   decision->nest.has_handles = decision->backend->has_handles;
+  if (info->n_out > 1) decision->nest.apart = stored_early(program);
   if (decision->device.device_type != kDLCPU && decision->nest.n_reduced * decision->n_operands > QN_ROW_STRIDES)
     return qn_status_fail(QUERN_E_LIMIT, "%s: %d operands and %d axes that cannot be merged are more than a kernel's arguments hold",
                           info->name, decision->n_operands, decision->nest.n_reduced);
-  for (int32_t k = 0; k < info->n_in && decision->count == 0; k++) decision->sizes[k] = 0; /* in no memory */
+  for (int32_t k = 0; k < decision->n_operands && decision->count == 0; k++)
+    if (k < info->n_in || operands->tensor[k].n_elements == 0) decision->sizes[k] = 0; /* in no memory */
   if ((status = qn_decide_convert(info, decision, call, &decision->params))) return status;
   if ((status = qn_row_check_still(info, operands->reduced, &decision->nest))) return status;
   if (decision->nest.n_elements == 0 || !operands->has_data) return QUERN_OK;

@@ -5,6 +5,7 @@
 #define QN_ROW_JOB_H
 
 #include "core/cpu/job.h"
+#include "core/row/row_nest.h"
 #include "core/row/row_program.h"
 
 /* Bytes of a slice's scratch, which is on its stack. */
@@ -42,8 +43,6 @@ typedef struct qn_row_job {
   qn_kernel *columns; /* of the first */
   qn_kernel *scan[QN_ROW_MAX_STAGES]; /* of stages that scan */
 } qn_row_job;
-
-static inline char *qn_row_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
 
 /* Whether operand k lies as a block of `dtype`: then no block is needed. */
 static inline int qn_row_is_direct(const qn_row_job *job, int32_t k, uint8_t dtype) {

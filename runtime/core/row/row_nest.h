@@ -6,6 +6,9 @@
 
 #include "core/tensor/tensor.h"
 
+/* An address that may lie outside of any object: strides can be negative. */
+static inline char *qn_row_moved(char *at, int64_t bytes) { return (char *)((uintptr_t)at + (uintptr_t)bytes); }
+
 /* The axes as bits over `ndim` dimensions: the parameter `axes`, where -1 is all of them. ARGUMENT for a bit beyond. */
 quern_status qn_row_axes(const char *op, int64_t given, int32_t ndim, uint32_t *axes);
 

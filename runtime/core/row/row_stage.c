@@ -138,10 +138,10 @@ void qn_row_compute(row_frame *frame, int32_t at, const qn_stage_part *part) {
   }
   char *const before = frame->top;
   for (int64_t begin = 0; begin < part->count; begin += job->portion) {
-    qn_stage_part portion = *part;
-    portion.first += begin;
-    portion.count = part->count - begin < job->portion ? part->count - begin : job->portion;
-    compute_portion(frame, at, &portion, begin);
+    qn_stage_part piece = *part;
+    piece.first += begin;
+    piece.count = part->count - begin < job->portion ? part->count - begin : job->portion;
+    compute_portion(frame, at, &piece, begin);
     frame->top = before;
   }
 }

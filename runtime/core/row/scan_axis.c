@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/base/status.h"
-#include "core/row/row_job.h"
 #include "core/row/row_nest.h"
 
 quern_status qn_scan_axis_params(const quern_op_info *info, const quern_call *call, int64_t given[4]) {
@@ -27,6 +26,7 @@ quern_status qn_scan_axis_params(const quern_op_info *info, const quern_call *ca
 quern_status qn_scan_axis_read(const quern_op_info *info, const quern_call *call, int32_t ndim, qn_scan_axis *axis) {
   uint32_t axes;
   quern_status status = qn_scan_axis_params(info, call, axis->given);
+  if (status == QUERN_OK && ndim == 0) return qn_status_fail(QUERN_E_ARGUMENT, "%s: a tensor without dimensions has no axis to run along", info->name);
   if (status || (status = qn_row_axes(info->name, axis->given[0], ndim, &axes))) return status;
   if (__builtin_popcount(axes) != 1)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: axes is %lld, but it runs along exactly one of %d dimensions: give one bit", info->name,

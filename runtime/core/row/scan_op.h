@@ -5,8 +5,13 @@
 #define QN_SCAN_OP_H
 
 #include "core/base/kernel_abi.h"
+#include "core/base/strbuf.h"
 
 struct qn_reducer;
+struct qn_row_steps;
+
+#define QN_SCAN_MAX_OUTPUTS 4 /* gen/kinds/scan.lua */
+#define QN_SCAN_STATE 32      /* bytes of a state, at most: QN_ROW_MAX_PARTS of row_program.h */
 
 /* A scan for one dtype. The kernels have three operands: elements, carries, results. */
 typedef struct qn_scan {
@@ -17,7 +22,26 @@ typedef struct qn_scan {
   const qn_variant *places;
   uint8_t dtype;             /* of carries, which elements are converted to */
   const struct qn_reducer *by; /* of a scan without kernels of its own: what `rows` combines by. Else NULL */
+  const struct qn_scan_states *states; /* of a scan with states that has no kernels of its own. Else NULL */
 } qn_scan;
+
+/* The programs that stand for a kernel with states. Made above the core; a generated tree has none. */
+typedef struct qn_scan_states {
+  const struct qn_row_steps *steps[3]; /* lift, combine, finish; NULL: the state itself */
+} qn_scan_states;
+
+/* The parameters of kernels with states: rows of n[0] elements, n[1] of them. Operands: the inputs; carries, three states a row; the
+ * results. Built ones do not read `states`. */
+typedef struct qn_state_place {
+  int64_t from; /* the place of the first element in the walk, a multiple of 16 */
+  int64_t last; /* the place in the walk that has none before it in the scan, or -1: each has one */
+  int64_t first, step; /* place w of the walk is place first + w * step of the tensor */
+  const qn_scan_states *states;
+} qn_state_place;
+
+/* For programs: requests their compiled kernels; the lines of explain: of the tier, and of each program. */
+void qn_scan_states_ask(const qn_scan_states *states);
+void qn_scan_states_explain(const qn_scan_states *states, qn_strbuf *buf);
 
 /* The parameters of the kernels. Built ones read no more than the first. */
 typedef struct qn_scan_place {
@@ -28,6 +52,8 @@ typedef struct qn_scan_place {
 /* The row of an op beside its qn_builtin. By the dtype of its input. */
 typedef struct qn_scan_op {
   double initial; /* the result of no elements */
+  double others[QN_SCAN_MAX_OUTPUTS - 1]; /* those of further outputs */
+  uint8_t has_states; /* `rows` is a kernel with states */
   qn_scan scans[QN_DTYPE_COUNT];
   uint8_t results[QN_DTYPE_COUNT];
 } qn_scan_op;

@@ -223,12 +223,12 @@ static inline quern_status check_itself(const char *op, const quern_arg_info *ar
 /* Checks output k against operand j before it, if their spans overlap. Not inlined: most calls have no such pair. */
 __attribute__((noinline)) static quern_status check_pair(const char *op, const quern_arg_info *args, const qn_nest *nest,
                                                          int32_t n_out, const uint8_t *sizes, int32_t k, int32_t j) {
-  const int32_t first = nest->n_positions, outputs = nest->n_operands - n_out;
-  if (sizes[j] == 0) return QUERN_OK; /* without elements */
-  if (j < outputs && sizes[j] == sizes[k] && same_addresses(nest, j, k)) return QUERN_OK;
+  const int32_t first = nest->n_positions, outputs = nest->n_operands - n_out, is_apart = nest->apart >> (k - outputs) & 1;
+  if (sizes[j] == 0 || sizes[k] == 0) return QUERN_OK; /* without elements */
+  if (j < outputs && !is_apart && sizes[j] == sizes[k] && same_addresses(nest, j, k)) return QUERN_OK;
   const qn_overlap met = qn_tensor_meet(nest, k, sizes[k], nest, j, sizes[j]);
   if (met == QN_OVERLAP_NO) return QUERN_OK;
-  return qn_tensor_refuse_overlap(op, args, outputs - first, k - first, j - first, met, ITEM_BY_ITEM);
+  return qn_tensor_refuse_overlap(op, args, outputs - first, k - first, j - first, met, is_apart ? "" : ITEM_BY_ITEM);
 }
 
 quern_status qn_tensor_check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,

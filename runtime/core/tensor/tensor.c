@@ -377,7 +377,7 @@ void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const
   nest->n_operands = n_operands;
   nest->n_elements = total;
   nest->rank = 0;
-  nest->has_handles = nest->n_positions = nest->n_joined = nest->n_reduced = 0;
+  nest->apart = nest->has_handles = nest->n_positions = nest->n_joined = nest->n_reduced = 0;
   for (int32_t k = 0; k < n_operands; k++) {
     const qn_tensor *t = operand_at(n_in, in, out, k);
     nest->ref[k] = t->ref;

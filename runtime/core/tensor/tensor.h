@@ -49,6 +49,7 @@ typedef struct qn_nest {
   uint8_t n_positions; /* the number of first operands that are elements' positions: computed from offset and strides */
   uint8_t n_joined, n_reduced; /* of a nest of core/row: the number of first dimensions that are joined, and reduced; else 0 */
   uint8_t has_handles; /* 1: bases are handles: operands with different handles share no memory */
+  uint32_t apart;      /* bit k: output k shares no memory with an input, not even item by item */
   int64_t n[QUERN_MAX_NDIM];
   qn_ref ref[QN_MAX_OPERANDS]; /* the first item walked; not qn_tensor.ref where a dimension was flipped */
   int64_t stride[QN_MAX_OPERANDS][QUERN_MAX_NDIM]; /* bytes */

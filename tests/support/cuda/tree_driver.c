@@ -325,6 +325,31 @@ static void check_sums(void) {
   is_int(n_bad, 0, "all as they should be");
 }
 
+#if defined(WITH_TVM_FFI)
+#include "abi/mine_tvm_ffi_abi.h"
+mine_qn_tvm_function __tvm_ffi_add;
+static int a_stream, asked_id = -1;
+
+/* libtvm_ffi's, as far as it is needed here. */
+__attribute__((visibility("default"))) void *TVMFFIEnvGetStream(int32_t type, int32_t id) {
+  asked_id = type == kDLCUDA ? id : -2;
+  return &a_stream;
+}
+
+static void check_tvm_ffi(void) {
+  const DLDevice cuda = {kDLCUDA, 1};
+  DLTensor a = vector(0, F32, cuda), b = vector(1, F32, cuda), c = vector(2, F32, cuda);
+  const mine_qn_tvm_any args[3] = {{.type_index = MINE_QN_TVM_DLTENSOR, .v.pointer = &a}, {.type_index = MINE_QN_TVM_DLTENSOR, .v.pointer = &b},
+                                   {.type_index = MINE_QN_TVM_DLTENSOR, .v.pointer = &c}};
+  float *x = (float *)operands[0].memory[0], *y = (float *)operands[1].memory[0], *z = (float *)operands[2].memory[0];
+  for (int i = 0; i < 1000; i++) x[i] = (float)i, y[i] = 0.5f, z[i] = 0;
+  is_int(__tvm_ffi_add(NULL, args, 3, NULL), 0, "by tvm-ffi");
+  ok(z[1] == 1.5f && z[999] == 999.5f, "  a sum");
+  is_int(asked_id, 1, "  the stream of the tensors' device is asked for");
+  ok(fake_runtime.stream == (cudaStream_t)&a_stream && fake_runtime.launched_on == 1, "  and launched on");
+}
+#endif
+
 int main(void) {
   rng_seed(&random_state, 750);
   for (int k = 0; k < MOST; k++)
@@ -334,5 +359,8 @@ int main(void) {
   check_sums();
   check_total();
   if (has_c()) check_ops(), check_rows();
+#if defined(WITH_TVM_FFI)
+  check_tvm_ffi();
+#endif
   return done_testing();
 }
