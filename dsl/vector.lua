@@ -50,11 +50,13 @@ row "reduce_log_sum" {
 row "vector_norm" {
   doc = "The norm of order ord: 2 the Euclidean one; 1 the sum of |x|; inf, -inf the largest and the smallest |x|; p the sum of |x|^p, to 1 / p.",
   dtypes = floating, params = { ord = 2 }, empty = "identity", ulp = { f32 = 0.51 }, special = { 2, "reduce_l2" },
+  cases = { 1, 0, INFINITY, -INFINITY },
   body = [[
-    f64 a = abs((f64)x);
+    T m = abs(x);
+    f64 a = (f64)m;
     f64 p = (f64)ord;
-    f64 most = max(a);
-    f64 least = min(a);
+    f64 most = (f64)max(m);
+    f64 least = (f64)min(m);
     f64 unit = p < 0 ? least : most;
     f64 s = a * norm_scale(unit);
     f64 total = sum(p == 2 ? s * s : p == 1 ? a : p == 0 ? (f64)(a != 0) : pow(s, p));
@@ -85,7 +87,7 @@ row "normalize" {
 
 row "lp_normalize" {
   doc = "x divided by its vector_norm of order p, or by eps where that is larger.",
-  dtypes = floating, params = { p = 2, eps = 1e-12 },
+  dtypes = floating, params = { p = 2, eps = 1e-12 }, cases = { 2, 1 },
   body = "x / maximum((T)vector_norm(x, p), eps)",
   grad = false, -- it has more values than a program may have; normalize has one
   examples = { { x = { 0, -4 }, out = { 0, -1 } }, { x = { 1, -3 }, p = 1, out = { 0.25, -0.75 } } },

@@ -23,8 +23,9 @@ M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
 M.runtime_devices = { "row_program" }
 -- of its folder, what goes with kernels for the CPU
-M.runtime_cpu = { "row_blocks", "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load", "row_scans", "row_split", "row_stage", "row_tiles" }
-M.schema = { result = "string", empty = "number string", bound = "string table", special = "table" }
+M.runtime_cpu = { "row_blocks", "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load", "row_pick", "row_scans", "row_split",
+                  "row_stage", "row_tiles" }
+M.schema = { result = "string", empty = "number string", bound = "string table", special = "table", cases = "table" }
 
 -- The parameters by which a call says what is reduced, before the op's own.
 local AXES, KEEPDIMS = { name = "axes", value = -1, is_shape = true }, { name = "keepdims", value = 0, is_shape = true }
@@ -54,7 +55,9 @@ local WORDS = { wide = true, floating = true }
 
 -- What is wrong with its fields, or nil.
 function M.trouble(fields, is_builtin, types)
-  if fields.special and not is_builtin then return "special: only the library's own ops may stand for each other" end
+  for _, field in ipairs { "special", "cases" } do
+    if fields[field] and not is_builtin then return field .. ": only for the library's own ops" end
+  end
   for _, field in ipairs { "accumulate", "result" } do
     local word = fields[field]
     local t = types.by_name[word or ""]
@@ -68,9 +71,11 @@ function M.trouble(fields, is_builtin, types)
 end
 
 -- bodies(field): the bodies of a field, by dtype or kind
--- special = { value, "OP" }: where its first parameter has this value, it is OP(x), bit by bit.
+-- special = { value, "OP" }: where its first parameter has this value, it is OP(x), bit by bit. cases = { value, ... }: for these values of
+-- its first parameter a call on the CPU runs a program of its own, the body with the number in the parameter's place.
 function M.declare(op, fields, bodies)
   op.result, op.empty, op.bound, op.special = fields.result, fields.empty, fields.bound and bodies "bound", fields.special
+  op.cases = fields.cases or {}
 end
 
 -- Its class, and the parameters that give the shape. Both depend on whether its outputs are reduced, which its body says.
@@ -143,12 +148,12 @@ local function fused_in(types, program, stage, combine_for)
 end
 
 -- The kernels of its stages, for each dtype that is computed in. records.programs: K -> its program (gen/graph/rows.lua), with
--- `record` in each stage that has a kernel.
+-- `record` in each stage that has a kernel; records.cases: K -> list of the programs of op.cases; records.picking: K -> the
+-- program of gen/graph/picks.lua, if there is one.
 function M.blocks(kit, types, op, wanted, dag_for, combine_for)
-  local records = { programs = {} }
-  for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
-    local program = kit.stages(types, dag_for(op, K))
-    records.programs[K] = program
+  local records = { programs = {}, cases = {}, picking = {} }
+  local function add(K, dag, infix)
+    local program = kit.stages(types, dag)
     for number, stage in ipairs(program.stages) do
       if stage.dag then
         local dtypes, classes = {}, {}
@@ -157,12 +162,19 @@ function M.blocks(kit, types, op, wanted, dag_for, combine_for)
         end
         for _, node in ipairs(stage.dag.outputs) do dtypes[#dtypes + 1], classes[#classes + 1] = node.type, "c" end
         local rank, shape = stage.is_row and "1" or "2", table.concat(classes)
-        stage.record = { name = kit.name_of(string.format("%s_%s_stage%d", op.c_name, K, number), dtypes, rank, shape), op = op, K = K, D = K,
+        stage.record = { name = kit.name_of(string.format("%s_%s%s_stage%d", op.c_name, K, infix, number), dtypes, rank, shape), op = op, K = K, D = K,
                          dtypes = dtypes, rank = rank, classes = shape, weight = kit.weight(stage.dag), heavy = false,
                          template = "elementwise", dag = stage.dag, fused = fused_in(types, program, stage, combine_for) }
         records[#records + 1] = stage.record
       end
     end
+    return program
+  end
+  for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
+    local dag = dag_for(op, K)
+    records.programs[K], records.cases[K] = add(K, dag, ""), {}
+    records.picking[K] = kit.picks(records.programs[K], function(k) return op.inputs[k + 1] and op.inputs[k + 1].is_row end)
+    for k, value in ipairs(op.cases or {}) do records.cases[K][k] = add(K, kit.partial(types, dag, 1, value), "_case" .. k) end
   end
   return records, true
 end
@@ -204,12 +216,38 @@ local function numbers(...)
   return #list > 0 and "(const uint8_t[]){" .. table.concat(list, ", ") .. "}" or "NULL"
 end
 
+-- The bits of a value of the first parameter, as text.
+local function bits_of_first(types, op, t, value)
+  local bits = types.by_name[M.param_type(types, op, t.name)].bits
+  return string.format("0x%xu", string.unpack("<I" .. bits // 8, string.pack(bits == 64 and "<d" or "<f", value)))
+end
+
 -- The program that another op has for a value of the first parameter, and that value's bits.
 local function special_of(types, op, t, context)
   local other = op.special and string.format("program_%s_%s", op.special[2], t.name)
   if not other or not context.programs[other] then return "NULL, 0" end
-  local bits = types.by_name[M.param_type(types, op, t.name)].bits
-  return string.format("&%s, 0x%xu", other, string.unpack("<I" .. bits // 8, string.pack(bits == 64 and "<d" or "<f", op.special[1])))
+  return string.format("&%s, %s", other, bits_of_first(types, op, t, op.special[1]))
+end
+
+-- The rows of a program's stages.
+local function stage_rows(op, program, variant_of, context)
+  local stages = {}
+  for k, stage in ipairs(program.stages) do
+    local reduces = {}
+    for i, reduce in ipairs(stage.reduces) do
+      local others = {}
+      for p, value in ipairs(reduce.others) do others[p] = tostring(value_number(value)) end
+      reduces[i] = string.format("{%d, %d, &qn_reducers[%d], {%s}%s}", value_number(reduce.from), reduce.to,
+                                 context.reducer_of[reduce.op.name .. " " .. reduce.type],
+                                 #others > 0 and table.concat(others, ", ") or "0", op.empty == "identity" and ", 1" or ", 0")
+    end
+    stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, %d, NULL, NULL, 0, 0},", stage.record and variant_of[stage.record] or "NULL",
+                              numbers(stage.ins, stage.outs),
+                              #reduces > 0 and "(const qn_row_reduce[]){" .. table.concat(reduces, ", ") .. "}" or "NULL",
+                              #stage.ins, #stage.outs, #reduces, stage.is_row and 1 or 0, stage.is_again and 1 or 0,
+                              stage.record and stage.record.fused and 1 or 0)
+  end
+  return table.concat(stages, "\n")
 end
 
 -- The row of an op beside its qn_builtin, and the name of the field's value. context: upper (a dtype's constant), reducer_of (key ->
@@ -222,33 +260,29 @@ function M.own_rows(types, op, records, context)
   for _, t in ipairs(types.list) do
     local program = records.programs[t.name]
     if program then
-      local stages, slots, row_types = {}, {}, {}
-      context.programs[string.format("program_%s_%s", op.c_name, t.name)] = #own == 0
+      local slots = {}
+      local name = string.format("%s_%s", op.c_name, t.name)
+      context.programs["program_" .. name] = #own == 0
       for k, index in ipairs(own) do slots[k] = string.format("{%d, %s}", index, context.upper(M.param_type(types, op, t.name))) end
-      for k, name in ipairs(program.row_types) do row_types[k] = context.upper(name) end
-      for k, stage in ipairs(program.stages) do
-        local reduces = {}
-        for i, reduce in ipairs(stage.reduces) do
-          local others = {}
-          for p, value in ipairs(reduce.others) do others[p] = tostring(value_number(value)) end
-          reduces[i] = string.format("{%d, %d, &qn_reducers[%d], {%s}%s}", value_number(reduce.from), reduce.to,
-                                     context.reducer_of[reduce.op.name .. " " .. reduce.type],
-                                     #others > 0 and table.concat(others, ", ") or "0", op.empty == "identity" and ", 1" or ", 0")
-        end
-        stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, %d, NULL, NULL, 0, 0},", stage.record and variant_of[stage.record] or "NULL",
-                                  numbers(stage.ins, stage.outs),
-                                  #reduces > 0 and "(const qn_row_reduce[]){" .. table.concat(reduces, ", ") .. "}" or "NULL",
-                                  #stage.ins, #stage.outs, #reduces, stage.is_row and 1 or 0, stage.is_again and 1 or 0,
-                                  stage.record and stage.record.fused and 1 or 0)
+      local cases = {}
+      local function add(of, called, others)
+        local row_types = {}
+        for k, row_type in ipairs(of.row_types) do row_types[k] = context.upper(row_type) end
+        out[#out + 1] = string.format("static const qn_row_stage stages_%s[] = {\n%s\n};", called, stage_rows(op, of, variant_of, context))
+        out[#out + 1] = string.format("static const qn_row_program program_%s = {stages_%s, %s, %s, %s, %d, %d, %d, %d, %s, %d, 0, %s};", called, called,
+          #row_types > 0 and "(const uint8_t[]){" .. table.concat(row_types, ", ") .. "}" or "NULL",
+          #slots > 0 and "(const qn_slot[]){" .. table.concat(slots, ", ") .. "}" or "NULL", context.number(math.type(op.empty) and op.empty or 0),
+          #of.stages, #row_types, #slots, math.type(op.empty) and 1 or 0, special_of(types, op, t, context),
+          of.kept and value_number(of.kept) or 0, others)
       end
-      out[#out + 1] = string.format("static const qn_row_stage stages_%s_%s[] = {\n%s\n};", op.c_name, t.name,
-                                    table.concat(stages, "\n"))
-      out[#out + 1] = string.format("static const qn_row_program program_%s_%s = {stages_%s_%s, %s, %s, %s, %d, %d, %d, %d, %s, %d, 0};", op.c_name, t.name,
-        op.c_name, t.name, #row_types > 0 and "(const uint8_t[]){" .. table.concat(row_types, ", ") .. "}" or "NULL",
-        #slots > 0 and "(const qn_slot[]){" .. table.concat(slots, ", ") .. "}" or "NULL", context.number(math.type(op.empty) and op.empty or 0),
-        #stages, #row_types,
-        #slots, math.type(op.empty) and 1 or 0, special_of(types, op, t, context),
-        program.kept and value_number(program.kept) or 0)
+      local picking = records.picking and records.picking[t.name]
+      if picking then add(picking, name .. "_picks", "NULL, NULL, 0") end
+      for k, of in ipairs(records.cases and records.cases[t.name] or {}) do
+        add(of, name .. "_case" .. k, "NULL, NULL, 0")
+        cases[k] = string.format("{%s, &program_%s_case%d}", bits_of_first(types, op, t, op.cases[k]), name, k)
+      end
+      add(program, name, string.format("%s, %s, %d", picking and string.format("&program_%s_picks", name) or "NULL",
+                                       #cases > 0 and "(const qn_row_case[]){" .. table.concat(cases, ", ") .. "}" or "NULL", #cases))
     end
   end
   local programs, results = {}, {}
@@ -358,7 +392,8 @@ local function is_narrow(types, combine, K, A, is_free)
   return K ~= A and not combine.parts and (sums or K == "bool" and A == "u8")
 end
 
-function M.reducer_values(c, types, record, name)
+-- direct: how a kernel of elements computes one: { arguments = list of { name, is_element }, ... }, or nil
+function M.reducer_values(c, types, record, name, direct)
   local lines, result = c.body(types, record.combine, { "a", "b" })
   M.enter(lines, { result })
   local t, root = types.by_name[record.K], record.combine.outputs[1]
@@ -368,6 +403,19 @@ function M.reducer_values(c, types, record, name)
                  is_maximum = t.kind == "float" and root.op == "maximum" and record.is_free,
                  lift = from ~= t and from.kind == "bool" and "0 != " or "", part = from ~= t and root.op == "add" and NARROW[from.name] or nil }
   local rows, columns, folds = {}, {}, {}
+  local function computed(i)
+    local arguments = {}
+    for k, argument in ipairs(direct.arguments) do
+      arguments[k] = argument.name .. (not argument.is_element and "" or i == 0 and "[l]" or string.format("[l + 16 * %d]", i))
+    end
+    return string.format("q_element_%s(%s)", name, table.concat(arguments, ", "))
+  end
+  if direct then
+    direct.runs = {}
+    for k, run in ipairs(RUNS) do
+      direct.runs[k] = { n = run.n, above = run.above, fresh = run_lines(form, run.n, computed), onto = run_lines(form, run.n, computed, "lane[l]") }
+    end
+  end
   for k, run in ipairs(RUNS) do
     local n, steps = run.n, {}
     for step = 1, n - 1 do steps[step] = step end
@@ -383,7 +431,7 @@ function M.reducer_values(c, types, record, name)
     end
   end
   return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
-           fused = false, light = false,
+           fused = false, light = false, direct = direct or false,
            combine = lines, result = result, lift = form.lift, runs = rows, columns = columns, folds = folds }
 end
 

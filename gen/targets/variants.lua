@@ -14,6 +14,8 @@ local expr = require "gen.graph.expr"
 local dag_of = require "gen.graph.dag"
 local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
+local partial = require "gen.graph.partial"
+local picks = require "gen.graph.picks"
 local rows = require "gen.graph.rows"
 local saturate = require "gen.graph.saturate"
 
@@ -115,6 +117,7 @@ end
 
 -- The functions that kinds of op use to make records of their own.
 local kit = { name_of = name_of, weight = M.weight, kernel_dtypes = M.kernel_dtypes, saturate = saturate.dag, stages = rows.stages,
+              picks = picks.program, partial = partial.dag,
               sorted_keys = order.keys }
 
 -- Puts records in the order of their kernel dtypes.

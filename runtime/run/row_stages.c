@@ -25,15 +25,24 @@ typedef struct stage_memory {
   uint8_t values[QN_MAX_OPERANDS];
   qn_row_reduce reduces[QN_ROW_MAX_REDUCES];
   qn_row_scan scan;
+  uint8_t n_picks, pick[QN_ROW_MAX_VALUES][2]; /* of each value that it computes: what row_pick.h takes it from; none, unless all are picks */
 } stage_memory;
 
+/* A stage of the program that picks. */
+typedef struct picked_memory {
+  uint8_t values[3];
+  qn_row_reduce reduces[QN_ROW_MAX_REDUCES]; /* those of inputs as they lie */
+} picked_memory;
+
 struct qn_row_stages {
-  qn_row_program program;
+  qn_row_program program, picking;
   int32_t n_reductions;
   qn_row_reduction reduction[MAX_AXES]; /* reductions; and numbers of elements, which remain where a derivative reduces nothing */
   uint8_t row_types[QN_ROW_MAX_VALUES];
   qn_row_stage stage[QN_ROW_MAX_STAGES];
   stage_memory memory[QN_ROW_MAX_STAGES];
+  qn_row_stage picked[QN_ROW_MAX_STAGES]; /* of the program `picking` */
+  picked_memory picked_memory[QN_ROW_MAX_STAGES];
 };
 
 typedef struct builder {
@@ -265,6 +274,40 @@ static int32_t plain_input(const builder *b, int32_t i) {
   return value->kind == QN_VALUE_INPUT ? QN_ROW_INPUT + value->index : -1;
 }
 
+/* The code of the input that a value of a row op's stage is in a call of its kernel; -1: that is computed. */
+static int32_t code_in(const builder *b, const qn_value *call, const qn_row_stage *stage, uint8_t code) {
+  if (code == QN_ROW_INDEX) return code;
+  for (int32_t k = 0; k < stage->n_in; k++) {
+    if (stage->values[k] != code) continue;
+    const int32_t plain = plain_input(b, arg_at(b, call, k));
+    return plain == QN_ROW_INDEX ? -1 : plain;
+  }
+  return -1;
+}
+
+/* Whether a sum of a value is an element of an input that the value's own op takes from its place: `codes`, as values of row_pick.h. */
+static int is_pick(const builder *b, int32_t i, const qn_reducer *by, uint8_t *codes) {
+  const qn_value *value = value_at(b, i);
+  const qn_row_op *row = value->kind == QN_VALUE_KERNEL ? qn_row_op_of(value->op->builtin) : NULL;
+  for (int32_t d = 0; d < QN_DTYPE_COUNT && row; d++) {
+    const qn_row_program *program = row->programs[d];
+    for (int32_t s = 0; program && program->picking && s < program->n_stages; s++) {
+      const qn_row_stage *stage = &program->stages[s];
+      for (int32_t r = 0; stage->variant == value->kernel && r < stage->n_reduces; r++) {
+        if (stage->reduces[r].from != stage->values[stage->n_in + value->index] || stage->reduces[r].by != by) continue;
+        for (int32_t p = 0; p < program->picking->n_stages; p++) {
+          const qn_row_stage *pick = &program->picking->stages[p];
+          if (!qn_row_picks(pick) || pick->values[2] != QN_ROW_VALUE + stage->reduces[r].to) continue;
+          const int32_t from = code_in(b, value, stage, pick->values[0]), at = code_in(b, value, stage, pick->values[1]);
+          codes[0] = (uint8_t)from, codes[1] = (uint8_t)at;
+          return from >= 0 && at >= 0;
+        }
+      }
+    }
+  }
+  return 0;
+}
+
 /* The stages that scan the elements of a level, in order: a stage for each. */
 static quern_status add_scans(builder *b, int32_t level) {
   for (int32_t i = 0; i < b->typed->n_values; i++) {
@@ -347,6 +390,12 @@ static quern_status add_reductions(builder *b, int32_t level, int32_t first, int
   }
   const qn_reducer *by = reduces[0].by;
   stage_memory *memory = &b->made->memory[b->made->program.n_stages - 1];
+  int32_t n_sums = 0;
+  for (int32_t r = 0; r < stage->n_reduces && !stage->feeders; r++) {
+    const int32_t k = reduces[r].from - QN_ROW_TEMP;
+    n_sums += k >= 0 && is_pick(b, roots[k], reduces[r].by, memory->pick[k]);
+  }
+  memory->n_picks = n_sums == n ? (uint8_t)n : 0;
   if (n != 1 || stage->n_reduces != 1 || stage->feeders || !by->fuses || memory->code.dtypes[stage->n_in] != by->dtype) return QUERN_OK;
   stage->fuses = 1;
   memory->code.text = qn_stage_text_reduce(memory->code.text, by);
@@ -396,6 +445,39 @@ static quern_status build(builder *b) {
   return status;
 }
 
+/* Makes the program with picks, if there are any. */
+static void add_picking(qn_row_stages *made) {
+  qn_row_program *picking = &made->picking;
+  int32_t n_picks = 0;
+  *picking = made->program;
+  picking->stages = made->picked;
+  picking->n_stages = 0;
+  for (int32_t i = 0; i < made->program.n_stages; i++) {
+    const qn_row_stage *stage = &made->stage[i];
+    const int32_t room = QN_ROW_MAX_STAGES - picking->n_stages;
+    if (room < 1 + made->memory[i].n_picks) return;
+    if (made->memory[i].n_picks == 0) {
+      made->picked[picking->n_stages++] = *stage;
+      continue;
+    }
+    qn_row_stage left = {.values = stage->values, .reduces = made->picked_memory[i].reduces};
+    for (int32_t r = 0; r < stage->n_reduces; r++) {
+      const qn_row_reduce *reduce = &stage->reduces[r];
+      if (reduce->from < QN_ROW_TEMP) {
+        made->picked_memory[i].reduces[left.n_reduces++] = *reduce;
+        continue;
+      }
+      uint8_t *values = made->picked_memory[picking->n_stages].values;
+      memcpy(values, made->memory[i].pick[reduce->from - QN_ROW_TEMP], 2);
+      values[2] = (uint8_t)(QN_ROW_VALUE + reduce->to);
+      made->picked[picking->n_stages++] = (qn_row_stage){.values = values, .n_in = 2, .n_out = 1, .is_row = 1};
+      n_picks++;
+    }
+    if (left.n_reduces) made->picked[picking->n_stages++] = left;
+  }
+  if (n_picks) made->program.picking = picking;
+}
+
 quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed *typed, const qn_stage_maker *by, qn_row_stages **made) {
   const size_t n = (size_t)typed->n_values + 1;
   builder b = {.expression = expression, .typed = typed, .by = by, .made = calloc(1, sizeof *b.made)};
@@ -419,6 +501,7 @@ quern_status qn_row_stages_build(const qn_expression *expression, const qn_typed
       program->slots = interpreted->slots;
       program->n_slots = (uint8_t)interpreted->n_slots;
     }
+    if (status == QUERN_OK) add_picking(b.made);
   }
   free(b.number);
   if (status) {
@@ -436,8 +519,8 @@ void qn_row_stages_free(qn_row_stages *stages) {
 }
 
 void qn_row_stages_set_empty(qn_row_stages *stages, double empty) {
-  stages->program.has_empty = 1;
-  stages->program.empty = empty;
+  stages->program.has_empty = stages->picking.has_empty = 1;
+  stages->program.empty = stages->picking.empty = empty;
 }
 
 quern_status qn_row_stages_source(const qn_row_stages *stages, qn_generator *generator, qn_bytes *source) {

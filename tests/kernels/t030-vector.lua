@@ -67,8 +67,8 @@ local SCALAR = {
   { "^qk_divmod_f", place = 2, why = "a loop of its own for each element" },
   { "^qk_gcd_", why = "a loop of its own for each element" },
   { "^qk_lcm_", why = "a loop of its own for each element" },
-  { "^qk_vector_norm_f%d+_stage[34]", why = "GCC has no vectors of doubles for flags of a byte" },
-  { "^qk_lp_normalize_f%d+_stage[34]", why = "GCC has no vectors of doubles for flags of a byte" },
+  { "^qk_vector_norm_f%d+_stage4", why = "GCC has no vectors of doubles for flags of a byte" },
+  { "^qk_lp_normalize_f%d+_stage4", why = "GCC has no vectors of doubles for flags of a byte" },
   { "^qk_prim_rem_f", why = "a loop of its own for each element" },
   { "^qk_prim_gcd_", why = "a loop of its own for each element" },
 }

@@ -42,8 +42,11 @@ static const struct {
     {"vector_norm", 1, 1, 0, "f64", "sum(abs(x), @)", 1, 0},
     {"vector_norm", 1, 1, 0, "f32", "(f32)sum(abs((f64)x), @)", 1, 0},
     {"vector_norm", 1, 1, 0, "f32", "(f32)count_nonzero(x, @)", 0, 0},
-    {"vector_norm", 1, 1, 0, "f32 f64", "max(abs(x), @)", INFINITY, 0},
+    {"vector_norm", 1, 1, 0, "f16 bf16 f32 f64", "max(abs(x), @)", INFINITY, 0},
     {"vector_norm", 1, 1, 0, "f32 f64", "min(abs(x), @)", -INFINITY, 0},
+    {"vector_norm", 1, 1, 0, "f32 f64", "vector_norm(x, 3, @)", 3, 0},
+    {"lp_normalize", 1, 1, 0, "f32", "x / maximum((f32)vector_norm(x, 2, @), 1e-12)", 2, 0},
+    {"lp_normalize", 1, 1, 0, "f64", "x / maximum(sum(abs(x), @), 1e-12)", 1, 0},
     {"mean_rstd", 1, 2, 0, "f16 f32 f64", "mean(x, @)", 0.25, 0},
     {"mean_rstd", 1, 2, 1, "f32 f64", "1 / sqrt(mean((x - mean(x, @)) * (x - mean(x, @)), @) + 0.25)", 0.25, 0},
     {"layer_norm_backward_affine", 4, 2, 0, "f16 f32 f64", "sum(x * ((y - z) * w), @)", NO_VALUE, 0},
@@ -182,6 +185,8 @@ static void test_same(size_t row, ref_dtype d, quern_ctx *ctx, rng *r) {
 static void test_classes(quern_ctx *ctx, ref_dtype d, rng *r) {
   enum { ROWS = 7 };
   quern_op *entropy = op_named(ctx, "cross_entropy"), *nll = op_named(ctx, "nll_loss"), *lse = op_named(ctx, "logsumexp");
+  quern_op *text[2] = {op_from(ctx, "a = cross_entropy(x, t, axis=0); b = nll_loss(x, t, axis=0)"),
+                       op_from(ctx, "a = cross_entropy(x, t, axis=1); b = nll_loss(x, t, axis=1)")};
   group_begin("classes of %s", ref_dtype_name(d));
   for (int round = 0; round < 24; round++) {
     const int64_t classes = round % 3 == 2 ? 1000 + (int64_t)rng_below(r, 500) : 1 + (int64_t)rng_below(r, 60);
@@ -189,21 +194,21 @@ static void test_classes(quern_ctx *ctx, ref_dtype d, rng *r) {
     const int64_t shape[2] = {axis ? ROWS : classes, axis ? classes : ROWS}, t_shape[2] = {axis ? ROWS : 1, axis ? 1 : ROWS};
     const int64_t n = ROWS;
     const ref_dtype kinds[4] = {REF_I8, REF_I32, REF_I64, REF_U8};
-    operand x, t, out[3];
+    operand x, t, out[5];
     draw_operand(&x, d, 2, shape, r);
     operand_make(&t, kinds[round % 4], 2, t_shape, NULL, r);
-    for (int k = 0; k < 3; k++) operand_make(&out[k], d, 1, &n, NULL, r);
+    for (int k = 0; k < 5; k++) operand_make(&out[k], d, 1, &n, NULL, r);
     int64_t class_of[ROWS];
     for (int64_t j = 0; j < ROWS; j++) {
       const int64_t index[2] = {axis ? j : 0, axis ? 0 : j}, most = classes < 127 ? classes : 127;
       class_of[j] = (int64_t)rng_below(r, (uint64_t)most + 1) - (t.d == REF_U8 ? 0 : rng_below(r, 5) == 0);
       ref_put(t.d, ref_address(&t.t, index), (uint64_t)class_of[j] & (~(uint64_t)0 >> (64 - 8 * ref_dtype_size(t.d))));
     }
-    DLTensor *ins[2] = {&x.t, &t.t}, *outs[3] = {&out[0].t, &out[1].t, &out[2].t};
+    DLTensor *ins[2] = {&x.t, &t.t}, *outs[5] = {&out[0].t, &out[1].t, &out[2].t, &out[3].t, &out[4].t};
     const quern_scalar axes = scalar_i(1 << axis);
     const quern_call call = {.size = sizeof call, .params = &axes, .n_params = 1};
     if (quern_op_call(entropy, 2, ins, 1, &outs[0], &call) || quern_op_call(nll, 2, ins, 1, &outs[1], &call) ||
-        quern_op_call(lse, 1, ins, 1, &outs[2], &call))
+        quern_op_call(lse, 1, ins, 1, &outs[2], &call) || quern_op_call(text[axis], 2, ins, 2, &outs[3], NULL))
       bail("%s", quern_last_error());
     for (int64_t j = 0; j < ROWS; j++) {
       const int64_t index[2] = {axis ? j : class_of[j], axis ? class_of[j] : j};
@@ -227,12 +232,15 @@ static void test_classes(quern_ctx *ctx, ref_dtype d, rng *r) {
       if (got != loss || got_nll != likelihood)
         group_fail("class %" PRId64 " of %" PRId64 ": 0x%" PRIx64 " and 0x%" PRIx64 ", wanted 0x%" PRIx64 " and 0x%" PRIx64, class_of[j],
                    classes, got, got_nll, loss, likelihood);
+      if (ref_get(d, ref_address(&out[3].t, &j)) != loss || ref_get(d, ref_address(&out[4].t, &j)) != likelihood)
+        group_fail("class %" PRId64 " of %" PRId64 ": an expression gives other bits", class_of[j], classes);
     }
     operand_free(&x);
     operand_free(&t);
-    for (int k = 0; k < 3; k++) operand_free(&out[k]);
+    for (int k = 0; k < 5; k++) operand_free(&out[k]);
   }
   group_end();
+  for (int k = 0; k < 2; k++) quern_op_release(text[k]);
   quern_op_release(entropy);
   quern_op_release(nll);
   quern_op_release(lse);

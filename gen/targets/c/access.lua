@@ -43,10 +43,10 @@ function M.widen(types, dtype)
   return M.WIDEN[dtype] or t.is_made and t.kind == "float" and "q_" .. dtype .. "_f32(%s)" or nil
 end
 
--- const TYPE in_x = ...; for an input; TYPE is its node's. load: the text of the load, or nil: at index i
-function M.input(types, operand, node, load)
-  load = load or M.load(operand)
-  if node.type == "bool" then return string.format("const m8 %s = Q_MASK(m8, %s != 0);", operand.name, load) end
+-- const TYPE in_x = ...; for an input; TYPE is its node's. load: the text of the load, or nil: at index i; width: of a condition, 8 if nil
+function M.input(types, operand, node, load, width)
+  load, width = load or M.load(operand), width or 8
+  if node.type == "bool" then return string.format("const m%d %s = Q_MASK(m%d, %s != 0);", width, operand.name, width, load) end
   local widen = node.type == "f32" and M.widen(types, operand.dtype)
   local text = operand.dtype == node.type and load or widen and widen:format(load)
     or cast_text(types, operand.dtype, node.type, load)

@@ -49,7 +49,7 @@ function Emitter:expression(node)
 end
 
 -- The statements that compute `nodes` (in order) for variables already named in `names` (node -> name).
--- options: locals (of targets/locals.lua), tables (list -> C name), without_rare. Returns lines and the emitter; its
+-- options: locals (of targets/locals.lua), tables (list -> C name), without_rare, widths (of inputs that are conditions; else 8). Returns lines and the emitter; its
 -- :argument(node) names a result.
 function M.emit(types, nodes, names, options)
   local self = setmetatable({ types = types, name = {}, width = {}, tables = options.tables or {} }, Emitter)
@@ -57,7 +57,9 @@ function M.emit(types, nodes, names, options)
   local lines = {}
   for _, node in ipairs(nodes) do
     local is_passed = dag_of.is_passed(node, options.without_rare)
-    if node.type == "bool" and not is_passed then self.width[node] = mask_width(types, node, self.width) end
+    if node.type == "bool" and not is_passed then
+      self.width[node] = options.widths and options.widths[node] or mask_width(types, node, self.width)
+    end
     if is_passed then
       self.name[node] = self:argument(node.args[3])
       self.width[node] = self.width[node.args[3]]

@@ -201,14 +201,25 @@ local function merged(a, b)
   return both
 end
 
+-- The widths of the conditions that are row values of a stage of elements: those of its results, so that loops have no vectors of bytes
+-- beside these.
+local function widths_of(types, record, dag)
+  local widths, last = {}, dag.outputs[1]
+  if not (record.op and kinds.of(record.op).has_stages) or last.type == "bool" then return widths end
+  for k, node in ipairs(dag.inputs) do
+    if node.type == "bool" and record.classes:sub(k, k) == "b" then widths[node] = types.by_name[last.type].bits end
+  end
+  return widths
+end
+
 -- The template of a record computed by a DAG, and its values but for the comment.
 local function elementwise_values(types, record, dag, templates, tables)
   local n_in, variable_of, used = #dag.inputs, {}, operands_of.used(dag)
   local operands, strides = access.with_rows(operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, used))
-  local hoisted, params = {}, {}
+  local hoisted, params, widths = {}, {}, widths_of(types, record, dag)
   for k, node in ipairs(dag.inputs) do
     variable_of[node] = operands[k].name
-    if used[node] and operands[k].class == "b" then hoisted[#hoisted + 1] = access.input(types, operands[k], node) end
+    if used[node] and operands[k].class == "b" then hoisted[#hoisted + 1] = access.input(types, operands[k], node, nil, widths[node]) end
   end
   local offset = 0
   for _, node in ipairs(dag.params) do
@@ -236,7 +247,7 @@ local function elementwise_values(types, record, dag, templates, tables)
       if needed[node] and operands[k].class ~= "b" then all[#all + 1] = access.input(types, operands[k], node) end
     end
     local lines, emitter = target_c.emit(types, nodes, known and merged(variable_of, known) or variable_of,
-                                         { locals = locals, tables = tables, without_rare = without_rare })
+                                         { locals = locals, tables = tables, without_rare = without_rare, widths = widths })
     return table.move(lines, 1, #lines, #all + 1, all), emitter
   end
   local body, emitter = text_of(dag.outputs, false)
@@ -273,7 +284,7 @@ local function elementwise_values(types, record, dag, templates, tables)
   if over_strips then
     local loop = strips.loop(types, {
       dag = dag, operands = operands, roots = roots, is_rare = is_rare, variable_of = variable_of,
-      options = { locals = locals, tables = tables, without_rare = is_rare },
+      options = { locals = locals, tables = tables, without_rare = is_rare, widths = widths },
       search = values.search, results = is_rare and values.fast_outputs or values.outputs,
     })
     for key, value in pairs(loop) do values[key] = value end
@@ -366,6 +377,41 @@ local function description(record, dag, file)
   return string.format("%s%s (%s)", op.name, dag and ": " .. M.formula(op) or "", operands_of.sources(op, dag, file))
 end
 
+M.DIRECT = 12 -- the most operations of an element that is computed where it is combined, 16 times in a row
+
+-- How such an element is computed: { parameters, lines, result, arguments = list of { name, is_element, load }, moved = those of elements }
+-- or nil: elements go through a block. Its NaN need not be the one NaN: what they are combined to becomes that where it is stored.
+local function direct_of(types, record, dag)
+  local used, arguments, moved, parameters, variable_of, n = operands_of.used(dag), {}, {}, {}, {}, 0
+  local is_raw, is_cast = false, false
+  for _, node in ipairs(dag_of.order(dag.outputs)) do
+    is_cast = is_cast or node.op == "round" or node.op == "cast" and not (node.type == "f64" and node.args[1].type == "f32")
+    if node.op == "param" or node.table or node.type == "bool" and #node.args == 0 then return nil end
+    n, is_raw = n + (#node.args > 0 and 1 or 0), is_raw or node.op == "raw"
+  end
+  for k, node in ipairs(dag.inputs) do
+    local is_element, name = record.classes:sub(k, k) == "c", "x" .. k - 1
+    variable_of[node] = "x" .. k - 1
+    if used[node] and record.dtypes[k] ~= node.type then return nil end
+    if used[node] then
+      local load = is_element and "const %s_u *%s = (const %s_u *)at[%d];" or "const %s %s = *(const %s_u *)at[%d];"
+      arguments[#arguments + 1] = { name = name, is_element = is_element, load = load:format(node.type, name, node.type, k - 1) }
+      moved[#moved + 1] = is_element and arguments[#arguments] or nil
+      parameters[#parameters + 1] = string.format("%s %s", node.type, name)
+    end
+  end
+  if is_cast then -- some are macros that read it
+    arguments[#arguments + 1] = { name = "q_zero", is_element = false, load = "const i32 q_zero = q_opaque_zero();" }
+    parameters[#parameters + 1] = "i32 q_zero"
+  end
+  if n > M.DIRECT or #moved == 0 or #arguments > 4 or #dag.outputs ~= 1 or dag.outputs[1].type ~= record.dtypes[#record.dtypes] then return nil end
+  local locals = locals_of.new(template.parse("", ""), {}, { "x0", "x1", "x2", "x3", "x4", "l", "t", "at" }, dag.outputs)
+  local lines, emitter = target_c.emit(types, dag_of.order(dag.outputs), variable_of, { locals = locals })
+  for k, line in ipairs(lines) do lines[k] = is_raw and line or line:gsub("q_cast_f32_f64%(", "(f64)(") end -- any NaN may pass
+  if is_cast then table.insert(lines, 1, "(void)q_zero;") end
+  return { parameters = table.concat(parameters, ", "), lines = lines, result = emitter:argument(dag.outputs[1]), arguments = arguments, moved = moved }
+end
+
 -- One kernel's function. templates: of M.sources; tables: list -> C name; prefix: before its name, or nil: the library's
 function M.kernel(types, record, dag, templates, tables, prefix)
   local name, values = record.template, nil
@@ -385,7 +431,8 @@ function M.kernel(types, record, dag, templates, tables, prefix)
   local text = template.render(templates[name], template.chosen(templates[name], values))
   local fused = record.fused
   if not fused then return text end
-  values = fused.values(kit, types, fused, own_name)
+  local direct = name == "elementwise" and direct_of(types, record, dag) or nil
+  values = fused.values(kit, types, fused, own_name, direct)
   values.name, values.comment, values.fused, values.light = own_name, {}, #record.dtypes, name == "elementwise"
   return text .. "\n" .. template.render(templates[fused.template], template.chosen(templates[fused.template], values))
 end

@@ -18,6 +18,9 @@ static int32_t levels_of(int64_t n) {
   return bits;
 }
 
+#define FAR_BYTES (1 << 20) /* of what is beyond a cache that is quick enough without prefetching */
+#define FAR_ROW 256         /* the fewest bytes of a row that is prefetched */
+
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t chunks_of(const qn_row_job *job) { return (job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK; }
@@ -37,14 +40,16 @@ typedef struct column_run {
   int64_t n_columns;
 } column_run;
 
-static void run_columns(qn_kernel *kernel, uint8_t size, char *from, int64_t step, int64_t columns, int64_t rows, char *to, int64_t is_begun) {
+/* ahead: bytes to the rows that are combined next; 0: they are not prefetched. */
+static void run_columns(qn_kernel *kernel, uint8_t size, char *from, int64_t step, int64_t columns, int64_t rows, char *to, int64_t is_begun,
+                        int64_t ahead) {
   char *const ptr[2] = {from, to};
-  const int64_t stride[2][2] = {{size, step}, {size, 0}}, extent[3] = {columns, rows, 0};
-  kernel(ptr, stride, extent, &is_begun);
+  const int64_t stride[2][2] = {{size, step}, {size, 0}}, extent[3] = {columns, rows, 0}, params[2] = {is_begun, ahead};
+  kernel(ptr, stride, extent, params);
 }
 
-/* Combines `rows` rows of `columns` columns, `step` bytes apart, one row after the other. */
-static void combine_rows(const column_run *run, char *from, int64_t step, int64_t rows, int64_t columns, char *to) {
+/* Combines `rows` rows of `columns` columns, `step` bytes apart, one row after the other. ahead: as in run_columns */
+static void combine_rows(const column_run *run, char *from, int64_t step, int64_t rows, int64_t columns, char *to, int64_t ahead) {
   const qn_row_job *job = run->frame->job;
   const uint8_t size = run->stack.size, in_size = qn_dtype_infos[run->in_dtype].size;
   for (int64_t first = 0; first < rows; first += job->piece) {
@@ -63,7 +68,7 @@ static void combine_rows(const column_run *run, char *from, int64_t step, int64_
       piece = run->temp;
       piece_step = columns * size;
     }
-    run_columns(run->columns, size, piece, piece_step, columns, n, to, first > 0);
+    run_columns(run->columns, size, piece, piece_step, columns, n, to, first > 0, run->block || run->kernel ? 0 : ahead);
   }
 }
 
@@ -83,23 +88,40 @@ static int next_segment(column_run *run, int32_t last, int64_t *index, int64_t t
 /* ---- Lanes ---- */
 
 /* Pushes the node of a chunk: of n rows at `from`, lanes [first, first + lanes). Returns the number of accumulators it has. */
-static int64_t push_chunk(column_run *run, char *from, int64_t n, int64_t first, int64_t lanes) {
+static int64_t push_chunk(column_run *run, char *from, int64_t n, int64_t first, int64_t lanes, int64_t ahead) {
   const int64_t width = lanes * run->n_columns, rest = n % QN_ROW_LANES - first, step = QN_ROW_LANES * run->step;
   const int64_t whole = n / QN_ROW_LANES + (rest >= lanes), there = rest > 0 && rest < lanes ? rest * run->n_columns : 0;
   char *node = run->stack.nodes + run->stack.n * run->stack.bytes;
   from = qn_row_moved(from, first * run->step);
-  if (whole) combine_rows(run, from, step, whole, width, node);
+  if (whole) combine_rows(run, from, step, whole, width, node, ahead);
   if (whole && there) {
     char *tail = qn_row_moved(from, whole * step);
     if (run->block || run->kernel) {
-      combine_rows(run, tail, 0, 1, there, node + run->stack.bytes);
+      combine_rows(run, tail, 0, 1, there, node + run->stack.bytes, 0);
       tail = node + run->stack.bytes;
     }
     qn_row_both(run->stack.both, NULL, run->stack.size, node, tail, node, there);
   } else if (there) {
-    combine_rows(run, from, 0, 1, there, node);
+    combine_rows(run, from, 0, 1, there, node, 0);
   }
   return whole ? width : there;
+}
+
+/* The lanes that follow [first, first + lanes) in the order of push_groups; 0: there are none. */
+static int64_t lanes_after(int64_t first, int64_t lanes) {
+  int64_t bit = QN_ROW_LANES / 2;
+  for (; bit >= lanes && first & bit; bit /= 2) first -= bit;
+  return bit >= lanes ? first + bit : 0;
+}
+
+/* Bytes from chunk m of the lanes [first, first + lanes) to what is read next, if that is worth prefetching; else 0: rows are short, or
+ * in the cache. */
+static int64_t bytes_ahead(const column_run *run, int64_t m, int64_t n_nodes, int64_t first, int64_t lanes) {
+  const qn_row_job *job = run->frame->job;
+  const int64_t last = (n_nodes - 1) * QN_ROW_CHUNK, next = lanes_after(first, lanes);
+  if (job->row * qn_tensor_magnitude(run->step) < FAR_BYTES || run->n_columns * lanes * job->size[0] < FAR_ROW) return 0;
+  if (m + 1 < n_nodes) return QN_ROW_CHUNK * run->step;
+  return next && job->n_further == 1 ? (next - first - last) * run->step : 0;
 }
 
 /* Pushes the lanes [first, first + lanes) of each column, over all segments: the further axes [n_joined, last). */
@@ -112,7 +134,7 @@ static void push_lanes(column_run *run, int32_t last, int64_t first, int64_t lan
   do {
     for (int64_t m = 0; m < n_nodes; m++) {
       char *from = qn_row_moved(run->at, m * QN_ROW_CHUNK * run->step);
-      const int64_t n = push_chunk(run, from, least(job->row - m * QN_ROW_CHUNK, QN_ROW_CHUNK), first, lanes);
+      const int64_t n = push_chunk(run, from, least(job->row - m * QN_ROW_CHUNK, QN_ROW_CHUNK), first, lanes, bytes_ahead(run, m, n_nodes, first, lanes));
       run->stack.n++;
       qn_row_settle(&run->stack, m, n_nodes, n);
     }

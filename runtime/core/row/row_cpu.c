@@ -9,9 +9,20 @@
 #include "core/row/row_engine.h"
 #include "core/row/scan_op.h"
 
+/* Whether each row has one place that is picked from. In an expression, the places may vary along the axes. */
+static int has_one_place(const qn_row_program *picking, const qn_nest *nest) {
+  for (int32_t i = 0; i < picking->n_stages; i++)
+    for (int32_t d = 0; d < nest->n_reduced && qn_row_picks(&picking->stages[i]); d++)
+      if (nest->stride[picking->stages[i].values[1]][d]) return 0;
+  return 1;
+}
+
 static const qn_row_program *program_of(const qn_decision *decision, const qn_params *params) {
   const qn_row_program *program = decision->of_kind;
-  return program->special && params->slot[0] == program->special_of ? program->special : program;
+  if (program->special && params->slot[0] == program->special_of) return program->special;
+  for (int32_t i = 0; i < program->n_cases; i++)
+    if (params->slot[0] == program->cases[i].value) return program->cases[i].program;
+  return program->picking && has_one_place(program->picking, &decision->nest) ? program->picking : program;
 }
 
 static quern_status plan_rows(const qn_decision *decision, const qn_params *params, qn_row_job *job) {
@@ -20,12 +31,8 @@ static quern_status plan_rows(const qn_decision *decision, const qn_params *para
 
 static void run_rows(const qn_decision *decision, const qn_row_job *job, const qn_ref *ref, const qn_params *params) {
   qn_slices *const slices = job->most_slices > 1 ? qn_registry_slices(decision->called) : NULL;
-  if (job->program == decision->of_kind) {
-    qn_row_run(job, ref, params, slices);
-    return;
-  }
   const qn_params none = {.slot = {(uint64_t)decision->count}};
-  qn_row_run(job, ref, &none, slices);
+  qn_row_run(job, ref, job->program == ((const qn_row_program *)decision->of_kind)->special ? &none : params, slices);
 }
 
 static quern_status row_call(const qn_decision *decision, const quern_call *call) {

@@ -142,11 +142,11 @@ static int is_fused(const qn_row_job *job, int32_t at) {
   return 1;
 }
 
-/* Whether several stages read elements. */
-static int reads_again(const qn_row_program *program, const qn_row_job *job) {
+/* The number of stages that read elements. */
+static int32_t n_readers(const qn_row_program *program, const qn_row_job *job) {
   int32_t n = 0;
   for (int32_t i = 0; i < program->n_stages; i++) n += !program->stages[i].is_row && runs(program, job, i);
-  return n > 1;
+  return n;
 }
 
 static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) {
@@ -188,6 +188,8 @@ static int32_t bytes_a_row(const qn_row_program *program, const qn_row_job *job)
   int32_t bytes = 0;
   for (int32_t i = 0; i < program->n_stages; i++)
     if (program->stages[i].steps && program->stages[i].is_row) bytes += program->stages[i].steps->temp_bytes;
+  for (int32_t i = 0; i < program->n_stages; i++)
+    if (qn_row_picks(&program->stages[i])) bytes += QN_ROW_PICK_BYTES;
   return bytes + 8 * program->n_rows + 16 * job->n_out + program->n_scans * 32;
 }
 
@@ -375,7 +377,8 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   job->n_further = product(nest, nest->n_joined, nest->n_reduced);
   const int64_t n_rows = product(nest, nest->n_reduced, nest->rank);
   const int32_t values_bytes = bytes_a_row(program, job);
-  const double picoseconds = 100.0 * (double)job->row * (double)job->n_further * (double)n_rows * program->n_stages;
+  const int picks_only = n_readers(program, job) == 0;
+  const double picoseconds = 100.0 * (picks_only ? 1 : (double)job->row * (double)job->n_further) * (double)n_rows * program->n_stages;
   job->most_slices = picoseconds > 64.0 * SLICE_PICOSECONDS ? 64 : 1 + (int32_t)(picoseconds / SLICE_PICOSECONDS);
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
@@ -391,10 +394,12 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program), most = room / (bytes * job->row + values_bytes); /* rows */
   if (has_columns) {
     job->is_kept = 0;
+  } else if (picks_only) {
+    job->rows = room / values_bytes < MAX_ROWS ? room / values_bytes : MAX_ROWS;
   } else if (bytes > 0 && most < BESIDE && plan_beside(program, job)) {
     /* all is planned */
   } else if (job->n_further == 1 && most > 0 && (bytes == 0 ? !ends_early : job->row <= tile) && job->row <= longest_row(program)) {
-    const int64_t wanted = (bytes ? tile : reads_again(program, job) ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
+    const int64_t wanted = (bytes ? tile : n_readers(program, job) > 1 ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
     job->rows = wanted < 1 ? 1 : wanted;
     if (job->rows > most) job->rows = most;
     if (job->rows > MAX_ROWS) job->rows = MAX_ROWS;

@@ -26,8 +26,9 @@ typedef struct qn_reducer {
   const char *name;
   /* "cc", rank 2: each row of n[0] elements: its node, or where the parameter, an i64, is not 0, its result. */
   const qn_variant *inner;
-  /* "cc", rank 2: n[1] rows, 1 to 16, of n[0] columns combined one after the other: a row of n[0] accumulators. Where the parameter, an
-   * i64, is not 0, this row is there already, and they are combined with it. NULL: of several parts. */
+  /* "cc", rank 2: n[1] rows, 1 to 16, of n[0] columns combined one after the other: a row of n[0] accumulators. Where the first parameter, an
+   * i64, is not 0, this row is there already, and they are combined with it. The second one, an i64, is the distance of rows that are
+   * prefetched, in bytes; 0: none are. NULL: of several parts. */
   const qn_variant *columns;
   const qn_variant *both; /* "ccc", rank 2: elementwise; the result may be the first input */
   uint64_t empty;         /* the bits of the result of no elements */
@@ -85,7 +86,9 @@ typedef struct qn_row_scan {
 
 typedef struct qn_row_stage {
   const qn_variant *variant; /* NULL: no kernel. Of elements of rank 2, row values broadcast; of row values of rank 1 */
-  const uint8_t *values;     /* [n_in + n_out]: the kernel's operands. Without a kernel, of row values: one is stored as the other */
+  /* [n_in + n_out]: the kernel's operands. Without a kernel, of row values: one is stored as the other; of two inputs, the first one's
+   * element at the place that the second one gives (row_pick.h). */
+  const uint8_t *values;
   const qn_row_reduce *reduces;
   uint8_t n_in, n_out, n_reduces;
   uint8_t is_row;   /* it computes row values */
@@ -98,6 +101,10 @@ typedef struct qn_row_stage {
   uint16_t feeders;   /* bit k: stage k, which scans, runs before it on each block, in order */
   uint8_t is_reverse; /* these scans begin at the end, and so do the blocks; then the stage reduces nothing */
 } qn_row_stage;
+
+/* Whether a stage takes an element of each row from its place (row_pick.h), and its bytes of scratch for each row. */
+static inline int qn_row_picks(const qn_row_stage *stage) { return stage->is_row && !stage->variant && stage->n_in == 2; }
+#define QN_ROW_PICK_BYTES 24
 
 /* The steps of an interpreted stage. Made above the core; a generated tree has none. */
 typedef struct qn_row_steps {
@@ -128,7 +135,19 @@ typedef struct qn_row_program {
   uint64_t special_of;
   uint8_t kept; /* the temporary that the last stage but one, `is_again` after it, may read in the output's place; 0: there is none */
   uint8_t n_scans;
+  /* The same with elements taken from their places where the program compares all places and adds: what a call of the op runs on the CPU.
+   * NULL: there is none. */
+  const struct qn_row_program *picking;
+  /* Programs with a number in the place of the first parameter: what a call of the op with this number runs on the CPU. They have the
+   * same parameters. */
+  const struct qn_row_case *cases;
+  int32_t n_cases;
 } qn_row_program;
+
+typedef struct qn_row_case {
+  uint64_t value; /* of the parameter's slot */
+  const qn_row_program *program;
+} qn_row_case;
 
 /* The row of an op beside its qn_builtin. By the dtype that its inputs promote to. */
 typedef struct qn_row_op {

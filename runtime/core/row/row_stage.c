@@ -4,6 +4,7 @@
 #include "core/row/row_stage.h"
 
 #include "core/row/row_load.h"
+#include "core/row/row_pick.h"
 
 int qn_row_is_skipped(const qn_row_job *job, int32_t i) {
   const qn_row_program *program = job->program;
@@ -216,6 +217,10 @@ void qn_row_compute_values(row_frame *frame, int32_t at) {
   int64_t stride[QN_MAX_OPERANDS][2];
   uint8_t dtypes[QN_MAX_OPERANDS];
   const int32_t n = stage->n_in + stage->n_out;
+  if (qn_row_picks(stage)) {
+    qn_row_pick(frame, stage);
+    return;
+  }
   for (int32_t i = 0; i < n; i++) {
     const uint8_t value = stage->values[i];
     dtypes[i] = stage->variant ? stage->variant->dtypes[i] : job->program->row_types[stage->values[0] - QN_ROW_VALUE];
