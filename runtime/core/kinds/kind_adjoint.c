@@ -134,7 +134,7 @@ static qn_state_place place_of(const adjoint_call *call, int64_t e) {
 }
 
 /* The nest of a walk. is_reduced: the result has rows even if the walk has no elements. Returns the result's bytes from place to place. */
-static int64_t walk(const quern_op *op, const adjoint_call *call, int64_t e, uint32_t is_reduced, qn_nest *nest, int64_t *count) {
+static int64_t walk_nest(const quern_op *op, const adjoint_call *call, int64_t e, uint32_t is_reduced, qn_nest *nest, int64_t *count) {
   const int32_t n_in = op->builtin->info.n_in, axis = call->axis.axis;
   const int64_t skipped = call->axis.is_shifted;
   adjoint_view view[MOST_IN + 1];
@@ -152,7 +152,7 @@ static int64_t walk(const quern_op *op, const adjoint_call *call, int64_t e, uin
 static void plan_adjoint(const quern_op *op, const adjoint_call *call, int64_t e, adjoint_run *run) {
   const int32_t n_in = op->builtin->info.n_in;
   int64_t count;
-  walk(op, call, e, 0, &run->nest, &count);
+  walk_nest(op, call, e, 0, &run->nest, &count);
   const qn_nest *nest = &run->nest;
   run->job = (qn_row_job){.nest = nest, .n_in = n_in, .n_out = 1, .count = count, .row = nest->n_joined ? nest->n[0] : 1};
   for (int32_t k = 0; k <= n_in; k++) {
@@ -285,7 +285,7 @@ static quern_status decide_there(const quern_op *op, const adjoint_call *call, q
     decision->device_types[k] = (uint8_t)call->tensor[k].device.device_type;
     decision->byte_offset[k] = call->tensor[k].ref.offset;
   }
-  const int64_t step = walk(op, call, e, e == 0 && call->tensor[n_in].n_elements, &decision->nest, &decision->count);
+  const int64_t step = walk_nest(op, call, e, e == 0 && call->tensor[n_in].n_elements, &decision->nest, &decision->count);
   const qn_state_place place = place_of(call, e);
   decision->nest.has_handles = decision->backend->has_handles;
   decision->scan = (qn_scan_launch){.is_first_stored = e < call->n, .first_offset = -step, .state_bytes = QN_SCAN_STATE, .n_more = 3,
