@@ -21,7 +21,7 @@ M.has_stages = true
 M.may_be_added = true
 M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
-M.runtime_devices = { "row_program" }
+M.runtime_devices = { "row_program", "scan_launch" }
 -- of its folder, what goes with kernels for the CPU
 M.runtime_cpu = { "row_blocks", "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load", "row_pick", "row_scans", "row_split",
                   "row_stage", "row_tiles" }

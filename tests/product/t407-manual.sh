@@ -104,15 +104,15 @@ else
   unset QUERN_SOURCE_DIR QUERN_BUILD_DIR
   "$python" -c "import sys; sys.path.insert(0, '$source/docs/site'); import python_api, quern; sys.exit(', '.join(python_api.undocumented(quern)) or 0)" >said 2>&1
   ok $? 'the reference has every public name of the Python package, with its docstring'
-  for page in tutorials/first_hour tutorials/framework tutorials/application howto/threads howto/results howto/discover howto/specs howto/own_implementation \
-    howto/deployment howto/numexpr howto/cupy howto/loops explanation/aliasing specs explain examples/black_scholes examples/adam examples/time_series \
+  for page in tutorials/first_hour tutorials/framework tutorials/application tutorials/torch howto/threads howto/results howto/discover howto/specs howto/own_implementation \
+    howto/deployment howto/caches howto/cross howto/streams howto/numexpr howto/cupy howto/loops explanation/aliasing specs explain examples/black_scholes examples/adam examples/time_series \
     examples/image examples/mandelbrot; do
     "$python" "$source/tests/support/run_blocks.py" "$source/docs/$page.md" $((n + 1)) >lines
     cat lines
     n=$((n + $(grep -c '^\(not \)\{0,1\}ok ' lines))) bad=$((bad + $(grep -c '^not ok ' lines)))
   done
   grep -l '^```\(sh\|c\|python\)$' "$source"/docs/tutorials/*.md "$source"/docs/howto/*.md "$source"/docs/examples/*.md | wc -l >said
-  [ "$(cat said)" = 17 ]; ok $? 'every page of tutorials, guides and examples is among them'
+  [ "$(cat said)" = 21 ]; ok $? 'every page of tutorials, guides and examples is among them'
 fi
 
 # ---- The site

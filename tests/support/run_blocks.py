@@ -4,9 +4,11 @@
     run_blocks.py PAGE FIRST_TEST_NUMBER
 
 A block with a first line that is a comment with a file's name is that file. `sh` blocks are run by sh, `python` blocks in one
-process. A `text` block is what the block before it prints; `...` in it stands for anything. `<!-- not run: REASON -->` before a block."""
+process. A `text` block is what the block before it prints; `...` in it stands for anything. `<!-- not run: REASON -->` before a block;
+`<!-- needs: MODULE -->` on a page whose blocks are run where Python has that module."""
 
 import fnmatch
+import importlib.util
 import os
 import re
 import subprocess
@@ -59,9 +61,12 @@ def main():
     with open(path) as file:
         text = file.read()
     name = os.path.basename(path)
+    needed = [module for module in re.findall(r"<!-- needs: (\w+) -->", text) if not importlib.util.find_spec(module)]
     with tempfile.TemporaryDirectory() as folder:
         page = Page(folder)
         for language, block, reason, line in blocks(text):
+            if needed:
+                reason = "Python has no " + needed[0]
             if reason:
                 print(f"ok {number} - {name}:{line} {language} # SKIP {reason}")
             else:

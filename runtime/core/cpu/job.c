@@ -269,10 +269,9 @@ static void choose_move(qn_job *job, int32_t k, int is_transposed) {
 /* The kernel that converts between tensor and block; NULL: none is needed. */
 static qn_kernel *conversion(const qn_job *job, int32_t k) {
   const uint8_t dtype = job->operand[k].dtype, compute = job->operand[k].compute_dtype;
-  const int is_output = k >= job->n_in;
+  const int is_output = k >= job->n_in, takes_any_nan = job->computes || (!is_output && job->program); /* and may look at its sign */
   if (dtype == compute) return NULL;
   const qn_variant *plain = is_output ? qn_packs.narrow[dtype] : qn_packs.widen[dtype];
-  const int takes_any_nan = job->computes || (!is_output && job->program); /* and may look at its sign */
   if (plain && takes_any_nan && compute == qn_dtype_infos[dtype].compute) return qn_job_kernel(plain, NULL);
   return qn_job_kernel(is_output ? qn_packs.convert[compute][dtype] : qn_packs.convert[dtype][compute], NULL);
 }

@@ -17,6 +17,7 @@
 #include "core/row/row_nest.h"
 #include "core/row/row_tiles.h"
 #include "core/row/scan_axis.h"
+#include "core/row/scan_launch.h"
 #include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_adjoint;
@@ -288,8 +289,9 @@ static quern_status decide_there(const quern_op *op, const adjoint_call *call, q
   const int64_t step = walk_nest(op, call, e, e == 0 && call->tensor[n_in].n_elements, &decision->nest, &decision->count);
   const qn_state_place place = place_of(call, e);
   decision->nest.has_handles = decision->backend->has_handles;
-  decision->scan = (qn_scan_launch){.is_first_stored = e < call->n, .first_offset = -step, .state_bytes = QN_SCAN_STATE, .n_more = 3,
-                                    .more = {(uint64_t)place.last, (uint64_t)place.first, (uint64_t)place.step}};
+  qn_scan_launch_set(decision, (qn_scan_launch){
+      .is_first_stored = e < call->n, .first_offset = -step, .state_bytes = QN_SCAN_STATE, .n_more = 3,
+      .more = {(uint64_t)place.last, (uint64_t)place.first, (uint64_t)place.step}});
   return decision->backend->stand_in ? decision->backend->stand_in(op, decision->dtypes, decision) : QUERN_OK;
 }
 

@@ -20,6 +20,7 @@
 #include "core/row/row_nest.h"
 #include "core/row/row_tiles.h"
 #include "core/row/scan_axis.h"
+#include "core/row/scan_launch.h"
 #include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_scan;
@@ -145,9 +146,9 @@ static void set_initial(const scan_call *call, const int64_t offset[2], qn_decis
   uint64_t bits[2];
   qn_params_number(&scalar, call->tensor[1].dtype, bits);
   const int has_places = decision->n_operands > 2;
-  decision->scan = (qn_scan_launch){.is_first_stored = is_shifted(call), .first = bits[0], .first_offset = offset[0],
-                                    .state_bytes = has_places ? 16 : 8, .n_more = has_places ? 2 : 0,
-                                    .more = {(uint64_t)decision->shape_params[2], (uint64_t)offset[1]}};
+  qn_scan_launch_set(decision, (qn_scan_launch){
+      .is_first_stored = is_shifted(call), .first = bits[0], .first_offset = offset[0], .state_bytes = has_places ? 16 : 8,
+      .n_more = has_places ? 2 : 0, .more = {(uint64_t)decision->shape_params[2], (uint64_t)offset[1]}});
 }
 
 static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, int needs_data,

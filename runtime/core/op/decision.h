@@ -9,15 +9,6 @@
 #include "core/op/resolve.h"
 #include "core/tensor/tensor.h"
 
-/* Of what is launched as scans are, on a device: what its arguments have beside the nest. */
-typedef struct qn_scan_launch {
-  int32_t is_first_stored; /* a result of no elements is stored, before the others */
-  int32_t state_bytes, n_more;
-  uint64_t first;          /* its bits in the output's dtype */
-  int64_t first_offset;    /* bytes from a row's first other result to it */
-  uint64_t more[3];        /* the fields that these kernels have and others have not */
-} qn_scan_launch;
-
 typedef struct qn_decision {
   qn_nest nest;                   /* n_elements 0: there is nothing to run */
   const quern_op *called;         /* the op that was called */
@@ -39,7 +30,7 @@ typedef struct qn_decision {
   qn_params params;
   const void *of_kind; /* of a kind with further data (qn_builtin.of_kind): what runs */
   int64_t count, shape_params[3]; /* the elements along the axes; the parameters that give the shape */
-  qn_scan_launch scan;
+  uint64_t launch[7]; /* of kernels that are launched as scans are: row/scan_launch.h */
 } qn_decision;
 
 #endif

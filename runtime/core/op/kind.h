@@ -16,8 +16,7 @@ typedef struct qn_kind {
   uint8_t chooses_dtype; /* the caller chooses the outputs' dtype; such an op cannot be part of an expression */
   uint8_t n_positions;   /* operands of its kernels before the op's own: qn_nest.n_positions */
   uint8_t n_own_params;  /* parameters of its kernels after the op's own: `bind` */
-  uint8_t has_rows, is_scan; /* its nests are those of core/row; it scans */
-  uint8_t launches_scans; /* its kernels for devices are launched as scans are: qn_decision.scan */
+  uint8_t has_rows, is_scan, launches_scans; /* its nests are those of core/row; it scans; as scans are launched (row/scan_launch.h) */
   const char *not_planned; /* the reason why ops of this kind cannot be prepared, as a phrase; NULL: they can */
 
   /* Checks the dtypes of a kernel's operands (positions, inputs, outputs) and finds the kernels for them. */

@@ -42,9 +42,10 @@ const qn_cuda_variant *qn_cuda_pick(const qn_decision *decision, const qn_cuda_v
 void qn_cuda_pack(const qn_decision *decision, const qn_launch_form *form, qn_launch *launch) {
   const qn_kind *kind = qn_kind_of(decision->called);
   const int32_t n_out = decision->op->info->n_out, n_params = decision->n_slots + kind->n_own_params;
-  if (kind->launches_scans)
-    qn_scans_pack(&decision->nest, decision->sizes, n_out, decision->count, &decision->scan, form, launch);
-  else if (kind->has_rows)
+  if (kind->launches_scans) {
+    const qn_scan_launch scan = qn_scan_launch_of(decision);
+    qn_scans_pack(&decision->nest, decision->sizes, n_out, decision->count, &scan, form, launch);
+  } else if (kind->has_rows)
     qn_rows_pack(&decision->nest, decision->sizes, n_out, qn_cuda_values(decision), decision->count, form, n_params, launch);
   else
     qn_launch_pack(&decision->nest, decision->sizes, n_out, qn_cuda_values(decision), form, n_params, launch);
@@ -103,7 +104,7 @@ static qn_row_work work_of(const qn_decision *decision, int32_t items) {
 static void cut_rows(const qn_decision *decision, const qn_launch *launch, int32_t items, qn_cuda_pieces *pieces) {
   if (qn_kind_of(decision->called)->launches_scans) {
     pieces->rows.bytes = 0;
-    qn_scans_cut(launch, decision->scan.state_bytes, &pieces->scan);
+    qn_scans_cut(launch, qn_scan_launch_of(decision).state_bytes, &pieces->scan);
     pieces->bytes = pieces->scan.bytes;
     pieces->n_launches = pieces->scan.n_launches;
     return;

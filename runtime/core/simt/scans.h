@@ -5,7 +5,7 @@
 #ifndef QN_SCANS_H
 #define QN_SCANS_H
 
-#include "core/op/decision.h"
+#include "core/row/scan_launch.h"
 #include "core/simt/row_pieces.h"
 
 /* The fields of a kernel's arguments behind the addresses. ORDER arguments_text of gen/targets/cuda/scans.lua */
