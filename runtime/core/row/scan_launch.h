@@ -21,10 +21,4 @@ _Static_assert(sizeof(qn_scan_launch) <= sizeof(((qn_decision *)0)->launch), "qn
 
 static inline void qn_scan_launch_set(qn_decision *decision, qn_scan_launch scan) { memcpy(decision->launch, &scan, sizeof scan); }
 
-static inline qn_scan_launch qn_scan_launch_of(const qn_decision *decision) {
-  qn_scan_launch scan;
-  memcpy(&scan, decision->launch, sizeof scan);
-  return scan;
-}
-
 #endif

@@ -17,6 +17,12 @@ enum {
    * row's first place to that of no elements. Of an adjoint: those of qn_state_place, but for the first. */
 };
 
+static inline qn_scan_launch qn_scan_launch_of(const qn_decision *decision) {
+  qn_scan_launch scan;
+  memcpy(&scan, decision->launch, sizeof scan);
+  return scan;
+}
+
 /* Packs all but addresses; count: elements along the axis. sizes: of the inputs and of the outputs. */
 void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, int64_t count, const qn_scan_launch *scan, const qn_launch_form *form,
                    qn_launch *launch);
