@@ -181,7 +181,7 @@ INLINE int exact_values(accuracy_pairs *p, int first) {
     case REF_MINIMUM: EACH(smaller(x, y[i]));
     case REF_FMAX: EACH(y[i] != y[i] ? x : x != x ? y[i] : larger(x, y[i]));
     case REF_FMIN: EACH(y[i] != y[i] ? x : x != x ? y[i] : smaller(x, y[i]));
-    case REF_COPYSIGN: EACH(y[i] != y[i] ? fabs(x) : copysign(x, y[i]));
+    case REF_COPYSIGN: EACH(copysign(x, y[i]));
     case REF_HEAVISIDE: EACH(x == 0 ? y[i] : x < 0 ? 0 : x > 0 ? 1 : x);
     case REF_NEXTAFTER: EACH(y[i] > x ? p->above : y[i] < x ? p->below : y[i] == x ? y[i] : NAN);
     case REF_LDEXP: EACH(scaled(x, y[i]));

@@ -189,7 +189,7 @@ ref_real ref_value(ref_dtype d, uint64_t bits) {
   }
   uint64_t e = (bits & exponent_mask(d)) >> (dtypes[d].digits - 1), f = bits & fraction_mask(d);
   ref_real x;
-  if (ref_is_nan(d, bits)) return nan_value();
+  if (ref_is_nan(d, bits)) return bits & sign_mask(d) ? -nan_value() : nan_value(); /* signbit and copysign read it */
   if ((bits & exponent_mask(d)) == exponent_mask(d)) x = (ref_real)INFINITY;
   else if (e == 0) x = REAL(ldexp)((ref_real)f, dtypes[d].emin - (dtypes[d].digits - 1));
   else x = REAL(ldexp)((ref_real)(f + fraction_mask(d) + 1), (int)e - 1 + dtypes[d].emin - (dtypes[d].digits - 1));
@@ -610,10 +610,7 @@ static ref_real eval_exact(ref_op op, ref_dtype k, const ref_real *x, const ref_
     case REF_POSITIVE: return x[0];
     case REF_SIGN: return is_nan(x[0]) ? x[0] : (x[0] > 0) - (x[0] < 0);
     case REF_HEAVISIDE: return is_nan(x[0]) ? x[0] : x[0] == 0 ? x[1] : x[0] > 0;
-    case REF_COPYSIGN: { /* the one NaN has no sign */
-      ref_real size = REAL(fabs)(x[0]);
-      return !is_nan(x[1]) && is_negative(x[1]) ? -size : size;
-    }
+    case REF_COPYSIGN: return is_negative(x[1]) ? -REAL(fabs)(x[0]) : REAL(fabs)(x[0]);
     case REF_SQUARE: {
       ref_real both[2] = {x[0], x[0]};
       return eval_exact(REF_MULTIPLY, k, both, NULL);
@@ -691,7 +688,7 @@ static int eval_truth(ref_op op, const ref_real *x) {
     case REF_ISNAN: return is_nan(x[0]);
     case REF_ISINF: return is_infinite(x[0]);
     case REF_ISFINITE: return !is_nan(x[0]) && !is_infinite(x[0]);
-    case REF_SIGNBIT: return !is_nan(x[0]) && is_negative(x[0]);
+    case REF_SIGNBIT: return is_negative(x[0]);
     case REF_LOGICAL_AND: return x[0] == 0 ? 0 : x[1] == 0 ? 0 : 1;
     case REF_LOGICAL_OR: return x[0] == 0 ? (x[1] == 0 ? 0 : 1) : 1;
     case REF_LOGICAL_XOR: return (x[0] == 0) != (x[1] == 0);
@@ -888,7 +885,10 @@ ref_expect ref_eval(ref_op op, const ref_dtype *in, const uint64_t *x, const ref
     return exactly(ref_cast(out, ref_value(t, moved), dtypes[t].kind), value);
   }
   for (int i = 0; i < info->n_in; i++) {
-    v[i] = ref_value(k, ref_cast(k, ref_value(in[i], x[i]), dtypes[in[i]].kind));
+    /* An operand as it is computed: a float that k is computed in loads as it lies, its NaN with its sign; others are cast. */
+    v[i] = dtypes[in[i]].kind == REF_KIND_FLOAT && (in[i] == k || k == REF_F32)
+               ? ref_value(in[i], x[i])
+               : ref_value(k, ref_cast(k, ref_value(in[i], x[i]), dtypes[in[i]].kind));
   }
   for (int i = 0; i < info->n_params; i++) p[i] = ref_value(k, ref_cast(k, param[i], REF_KIND_FLOAT));
   if (ops[op].bool_out) {
