@@ -330,8 +330,8 @@ static void note_row_names(const char *text) {
 
 /* Whether a word begins a field that only the library's own ops may have. */
 static int is_own_field(const char *p, size_t n) {
-  static const char *const fields[] = {"finds = \"", "initial = \"", "last = \"", "absorbs = ", "repeats = ", "special = {"};
-  for (int i = 0; i < 6 && n; i++)
+  static const char *const fields[] = {"finds = \"", "initial = \"", "last = \"", "absorbs = ", "repeats = ", "special = {", "cases = {"};
+  for (size_t i = 0; i < sizeof fields / sizeof *fields && n; i++)
     if (strncmp(p, fields[i], strlen(fields[i])) == 0) return 1;
   return 0;
 }
@@ -361,7 +361,7 @@ static char *spec_of_rows(void) {
         continue;
       }
       if (is_own_field(p, n)) { /* finds = "max", */
-        p += strncmp(p, "special", 7) == 0 ? strcspn(p, "}") + 1 : 0;
+        p += strncmp(p, "special", 7) == 0 || strncmp(p, "cases", 5) == 0 ? strcspn(p, "}") + 1 : 0;
         p += strcspn(p, "\n,") + 1;
         continue;
       }
