@@ -15,13 +15,14 @@ import threading
 import quern
 from tap import diag, done_testing, is_, ok, raises, skip, skip_all
 
-is_("torch" in sys.modules, False, "importing quern imports no PyTorch")
+is_early = "torch" in sys.modules
 try:
     import torch
 except ImportError:
     skip_all("there is no PyTorch here")
 if not hasattr(torch.library, "opcheck"):
     skip_all("PyTorch {} has no torch.library.opcheck".format(torch.__version__))
+is_(is_early, False, "importing quern imports no PyTorch")
 
 import quern.torch as q
 from quern._derived import functions

@@ -59,7 +59,7 @@ mv page.lua acme.lua
 printf 'import numpy\nb = numpy.float32(1)\n' >package.py
 awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/python/README.md" >>package.py
 python package.py; ok $? "the package's README"
-printf 'import runpy, sys\nsys.argv += ["--rounds", "1"]\nrunpy.run_path("%s/bench/python_call.py")\n' "$source" >bench.py
+printf 'import runpy, sys\nsys.argv += ["--rounds", "1"]\nrunpy.run_path("%s/bench/python_call.py", run_name="__main__")\n' "$source" >bench.py
 python bench.py; ok $? 'bench/python_call.py'
 says '^| add(a, b, out=c) | [0-9]* | [0-9]* | [-+][0-9]* | [0-9.]* |$'
 

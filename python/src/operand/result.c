@@ -12,10 +12,10 @@
 
 /* Whether dense strides are those of the row-major order, those of extents of 1 too. */
 static int is_row_major(const quern_shape *shape) {
-  int64_t step = 1;
+  uint64_t step = 1; /* of shapes that no memory has, modulo 2^64 */
   for (int32_t d = shape->ndim - 1; d >= 0; d--) {
-    if (shape->strides[d] != step) return 0;
-    if (shape->shape[d] > 1) step *= shape->shape[d];
+    if ((uint64_t)shape->strides[d] != step) return 0;
+    if (shape->shape[d] > 1) step *= (uint64_t)shape->shape[d];
   }
   return 1;
 }
