@@ -39,9 +39,10 @@ const std::map<std::string, Rows> &registry() {
     std::map<std::string, Rows> made;
     for (std::int32_t k = 0; k < granite_n_kernels; k++) made[granite_kernels[k].op].push_back(&granite_kernels[k]);
     for (auto &entry : made)
-      std::stable_sort(entry.second.begin(), entry.second.end(), [](const granite_kernel_row *a, const granite_kernel_row *b) {
-        return std::count(a->classes, a->classes + std::strlen(a->classes), 's') <
-               std::count(b->classes, b->classes + std::strlen(b->classes), 's');
+      std::sort(entry.second.begin(), entry.second.end(), [](const granite_kernel_row *a, const granite_kernel_row *b) {
+        const auto n = std::count(a->classes, a->classes + std::strlen(a->classes), 's');
+        const auto m = std::count(b->classes, b->classes + std::strlen(b->classes), 's');
+        return n != m ? n < m : a < b; // of one table
       });
     return made;
   }();

@@ -14,7 +14,7 @@
 
 /* ---- Contexts ---- */
 
-static int is_old(void) { return strstr(getenv("QUERN_CUDA_PATH"), "old") != NULL; }
+static int is_old(void) { return strstr(getenv("QUERN_CUDA_PATH"), "/fake-old") != NULL; }
 static void *const everybodys[] = {NULL, (void *)1, (void *)2};
 
 /* The context that a call would work in; NULL: none. */
