@@ -66,6 +66,11 @@ def _parameters(op):
     return [param for param in op["params"]]
 
 
+def _python_name(op):
+    """How Python names it: ops of specs are not in the module."""
+    return 'quern.op("{}")'.format(op["name"]) if "." in op["name"] else "quern." + op["name"]
+
+
 def _calls(op):
     """How it is called in each language."""
     inputs, outputs = [i["name"] for i in op["inputs"]], [o["name"] for o in op["outputs"]]
@@ -79,7 +84,7 @@ def _calls(op):
     words += ["keepdims=False"] if "keepdims" in names else []
     words += ["{}={}".format(p["name"], p["value"] if p["value"] != "" else "None") for p in params
               if p["name"] not in ("axes", "keepdims")]
-    python = "quern.{}({})".format(op["name"], ", ".join(inputs + words))
+    python = "{}({})".format(_python_name(op), ", ".join(inputs + words))
     text = ", ".join(inputs + ["axis=-1"] * ("axes" in names) + [str(p["name"]) for p in own])
     suffix = "." + outputs[0] if len(outputs) > 1 else ""
     rows = [("C", c), ("C++", "quern::{}({}{});".format(op["c_name"], ", ".join(inputs + outputs), cpp_params)), ("Python", python)]
@@ -173,7 +178,7 @@ def _example(op):
             continue
         dtype = op["inputs"][k]["type"] or next(d for d in ("f64", "i64", "bool") if d in op["dtypes"])
         given.append("array({}, {!r})".format(part, {"f64": "float64", "i64": "int64", "bool": "bool", "i32": "int32"}.get(dtype, "float64")))
-    text = "quern.{}({})".format(op["name"], ", ".join(given))
+    text = "{}({})".format(_python_name(op), ", ".join(given))
     result = eval(text, names) # from our specs
     expected = eval(wanted, names)
     for a, b in zip(result if isinstance(result, tuple) else (result,), expected if isinstance(result, tuple) else (expected,)):
