@@ -13,7 +13,8 @@ cd "$(dirname "$0")"
 # What the library, its modules and the demo need; and what the tests need beside that.
 packages='gcc g++ libc6-dev binutils make cmake ninja-build pkg-config lua5.4 liblua5.4-dev clang-19 llvm-19-dev libclang-19-dev
   python3 python3-dev python3-numpy'
-test_packages='libmpfr-dev libgmp-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user perl locales python3-pip python3-venv lua-check'
+test_packages='libmpfr-dev libgmp-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user perl locales python3-pip python3-venv lua-check
+  aspell aspell-en abigail-tools'
 
 # What a sanitised build of plain `test` holds: every kind of kernel and every way through the runtime, not every op.
 subset='negative,sqrt,exp,gelu,relu,leaky_relu,add,multiply,divide,maximum,pow,less,equal,isnan,where,clip,fma,astype,copy,full'
@@ -82,7 +83,9 @@ docs() {
     "$venv/bin/pip" install -q -r docs/site/requirements.txt
     cp docs/site/requirements.txt "$venv/installed"
   fi
-  exec "$venv/bin/python" docs/site/make.py --build build --out build/docs "$@"
+  PYTHONPATH=$PWD/build/python
+  export PYTHONPATH
+  exec "$venv/bin/python" docs/site/make.py --out build/docs "$@"
 }
 
 case "${1-} ${2-}" in

@@ -175,12 +175,12 @@ function commands.new()
   local _, name = parse("new", 1)
   local rows, errors, model = main.list(root)
   if not rows then fail(errors) end
-  local text, why = report.scaffold(name, model)
+  local text, why = report.scaffold(name, model, NAME)
   if not text then fail { why } end
   local file = name:gsub("%.", "_") .. ".lua"
   local created, failure = emit.create(file, text)
   if not created then fail { failure } end
-  io.write(string.format("wrote %s: edit it, then: lua5.4 build.lua check %s\n", file, file))
+  io.write(string.format("wrote %s: edit it, then: %s check %s\n", file, NAME, file))
 end
 
 local function find(name)

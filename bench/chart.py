@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chart of bars in SVG: ratios on a logarithmic scale, to the right of the line at 1 where they are above it."""
+"""Charts of bars in SVG: ratios on a logarithmic scale, to the right of the line at 1 where they are above it; and speeds in groups."""
 import html
 import math
 
@@ -34,4 +34,28 @@ def bars(title, rows, legend):
                    f'<rect x="{start:.1f}" y="{y + 1}" width="{max(end - start, 1):.1f}" height="{ROW - 4}" '
                    f'fill="{COLOURS[0 if is_first else 1]}"/>'
                    f'<text x="{end + 4:.1f}" y="{y + 10}" fill="#4a5568">{ratio:.2f}</text>')
+    return "\n".join(out + ["</svg>", ""])
+
+
+_PALETTE = ("#2b6cb0", "#718096", "#9f7aea", "#b794f4", "#dd6b20", "#38a169")
+
+
+def groups(title, note, rows):
+    """Bars from 0. rows: (label, [(name, value)]); a name has one colour in all of them. Returns the text of the file."""
+    names = list(dict.fromkeys(name for _, values in rows for name, _ in values))
+    most = max(value for _, values in rows for _, value in values)
+    bar, gap, left, width = 12, 10, 190, 420
+    height = TOP + 8 + sum(bar * len(values) + gap for _, values in rows) + 16
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 170} {height}" font-family="sans-serif" font-size="11">',
+           f'<rect width="100%" height="100%" fill="#fff"/><text x="10" y="18" font-size="13">{html.escape(title)}</text>',
+           f'<text x="10" y="34" fill="#4a5568">{html.escape(note)}</text>']
+    y = TOP - 4
+    for label, values in rows:
+        out.append(f'<text x="{left - 8}" y="{y + bar * len(values) / 2 + 4:.0f}" text-anchor="end">{html.escape(label)}</text>')
+        for name, value in values:
+            out.append(f'<rect x="{left}" y="{y + 1}" width="{max(width * value / most, 1):.1f}" height="{bar - 2}" '
+                       f'fill="{_PALETTE[names.index(name) % len(_PALETTE)]}"/>'
+                       f'<text x="{left + width * value / most + 5:.1f}" y="{y + 10}" fill="#4a5568" font-size="10">{value:.2f} {html.escape(name)}</text>')
+            y += bar
+        y += gap
     return "\n".join(out + ["</svg>", ""])

@@ -5,6 +5,10 @@ on two threads, all called from Python. The libraries are timed in turn, many ti
 affect all of them. Times are medians. The ratio is the median of the best peer's time over Quern's of the same turn.
 
     python3 bench/families.py [--build build] [--rounds 21] [--out bench/results/NAME.md] [FILTER]
+    python3 bench/families.py --all [--only WORD]... [--budget SECONDS] [--runs 5] [--avx2] [--out bench/results/NAME.md]
+
+The second form is the sweep over all ops that a peer has (sweep.py): `--only exp` takes the cases whose names begin so,
+`--budget` ends after that time with a fair sample, `--runs` is how often a case that is behind is measured.
 
 Where results are rounded, a second table has the largest error of each library between the case's bounds.
 It also writes NAME.svg, with a bar per case. Peers that are not installed are left out, and the table says so. NumPy computes
@@ -20,9 +24,22 @@ THREADS = (1, 2)
 os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(max(THREADS))
 
 from chart import bars  # noqa: E402
-from timing import cpu_name, head, median_ns, options_of_command_line, row  # noqa: E402
+from timing import head, machine, median_ns, options_of_command_line, row  # noqa: E402
 
-OPTIONS = options_of_command_line(rounds=21)
+
+def more_options(parser):
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--budget", type=float)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--turns", type=int)
+    parser.add_argument("--sizes", default="1e5,5e6")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--avx2", action="store_true")
+    parser.add_argument("--worker", action="store_true")  # measures for a process of its own
+
+
+OPTIONS = options_of_command_line(rounds=21, more=more_options)
 sys.path.insert(0, os.path.join(OPTIONS.build, "python"))
 
 import numpy as np  # noqa: E402
@@ -209,7 +226,7 @@ def main():
         times = turns(one, peers, OPTIONS.rounds)
         measured.append((one, times, ratio_of(times)))
 
-    out = [f"{cpu_name()}; {platform.system()}; Python {platform.python_version()}. Medians of {OPTIONS.rounds} turns.",
+    out = [f"{machine(OPTIONS.note)} Python {platform.python_version()}; medians of {OPTIONS.rounds} turns.",
            "ns a call; the ratio is the best peer's time over Quern's: above 1 Quern is quicker. On two threads NumPy, which has "
            "one, is not asked.", ""]
     if missing:
@@ -230,4 +247,8 @@ def main():
                          ("10^5 elements, in the cache", "10^7 elements")))
 
 
-main()
+if OPTIONS.all:
+    import sweep
+    sweep.main(OPTIONS, f"{cpu_name()}; {platform.system()}; Python {platform.python_version()}; NumPy {np.__version__}")
+else:
+    main()

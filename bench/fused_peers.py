@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The expressions of bench_fused.c in NumExpr, PyTorch, torch.compile and Numba, each with one thread, in the form that is
+"""The expressions of bench_fused.c in NumExpr, PyTorch, torch.compile, JAX and Numba, each with one thread, in the form that is
 fastest there; all on the same memory. Cases that a peer does not support are left out: NumExpr has neither gelu nor erf,
-nor f16, and Numba has no f16 on a CPU. Each function returns the peer's name, its cases by name, and a function that takes
+nor f16, and Numba has no f16 on a CPU. JAX makes its results anew. Each function returns the peer's name, its cases by name, and a function that takes
 a number, makes a new expression with it, and computes that on 1000 elements."""
 import functools
 import math
@@ -128,6 +128,29 @@ def torch_compile_peer():
     return "torch.compile", {name: make(functions[case[0]], torch_tensors(name)) for name, case in CASES.items()}, fresh
 
 
+def jax_peer():
+    """XLA's threads are set by XLA_FLAGS, before this: see run.py."""
+    import jax
+
+    def chain12(a, b, c):
+        u = abs((a * b + c) * 0.5 - a)
+        return ((u * b + 1.5) * u - c) * 0.25 + a + u
+
+    functions = {"light": lambda a, b, c: a * b + c, "gelu": lambda a, b, c, d: jax.nn.gelu(a * b + c, approximate=False) * d,
+                 "chain12": chain12}
+    functions["mixed"] = functions["broadcast"] = functions["light"]
+
+    def make(f, arrays):
+        compiled, inputs = jax.jit(f), [jax.device_put(x) for x in arrays[:-1]]
+        return lambda: compiled(*inputs).block_until_ready()
+
+    def fresh(k):
+        make(lambda a, b, c: a * b + c + k * a, small())()
+
+    fresh(0.5)
+    return "JAX " + jax.__version__, {name: make(functions[case[0]], operands(name)) for name, case in CASES.items()}, fresh
+
+
 def numba_peer():
     import numba
     half, one, quarter, three_halves, root = (np.float32(x) for x in (0.5, 1, 0.25, 1.5, math.sqrt(0.5)))
@@ -170,4 +193,4 @@ def numba_peer():
     return "Numba " + numba.__version__, cases, fresh
 
 
-PEERS = {"numexpr": numexpr_peer, "torch": torch_peer, "torch.compile": torch_compile_peer, "numba": numba_peer}
+PEERS = {"numexpr": numexpr_peer, "torch": torch_peer, "torch.compile": torch_compile_peer, "jax": jax_peer, "numba": numba_peer}

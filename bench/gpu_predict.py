@@ -103,7 +103,8 @@ def main():
     parser.add_argument("--nvcc", default="/usr/local/cuda/bin/nvcc")
     parser.add_argument("--out")
     options = parser.parse_args()
-    lines = [f"H200: {BANDWIDTH / 1e12} TB/s, {SMS} multiprocessors at {CLOCK / 1e9} GHz; {IN_FLIGHT / 1024:.0f} KB must be under "
+    lines = ["Computed, not measured: no GPU was used. Written by `bench/gpu_predict.py`.", "",
+             f"H200: {BANDWIDTH / 1e12} TB/s, {SMS} multiprocessors at {CLOCK / 1e9} GHz; {IN_FLIGHT / 1024:.0f} KB must be under "
              f"way in each for a latency of {LATENCY * 1e6:.1f} us.", "",
              "| case | form | bytes an element | registers | occupancy | KB in flight a multiprocessor | instructions | an element | "
              "predicted, of the bandwidth | bound by |", "|---|---|---|---|---|---|---|---|---|---|"]

@@ -3,10 +3,9 @@
 """What one call from Python costs: 8 items of f32, where nothing but the call takes time. Each case beside the peer's own
 function, in turn; medians of rounds; the difference and the ratio are of what one run measured.
 
-    PYTHONPATH=build/python python3 bench/python_call.py [--rounds 15] [--out bench/results/NAME.md]
+    PYTHONPATH=build/python python3 bench/python_call.py [--rounds 15] [--out bench/results/NAME.md] [FILTER]
 
 To hold: NumPy's arrays with `out`: NumPy's add and 100 ns; by the C exchange API of DLPack (PyTorch's tensors): 200 ns."""
-import argparse
 import os
 import platform
 import statistics
@@ -15,6 +14,7 @@ import timeit
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 import quern  # noqa: E402
+from timing import machine, options_of_command_line  # noqa: E402
 
 # Name, Quern's statement, the peer's. a, b, c, d are arrays of the peer's, of 8 items; s and z of 2x2, s transposed; r of 2.
 NUMPY = [
@@ -118,17 +118,12 @@ def table(cases, names, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--out")
-    options = parser.parse_args()
-    with open("/proc/cpuinfo") as f:
-        cpu = next((line.split(":")[1].strip() for line in f if line.startswith("model name")), platform.machine())
-    out = ["Calls from Python {} on 8 items of f32, medians of {} rounds in turn; {}; {}.".format(
-        platform.python_version(), options.rounds, cpu, platform.system()),
-        "ns a call; the ratio is the peer's time over Quern's: above 1 Quern is quicker."]
+    options = options_of_command_line(rounds=15)
+    out = [machine(options.note), "Calls from Python {} on 8 items of f32, medians of {} rounds in turn.".format(
+        platform.python_version(), options.rounds), "ns a call; the ratio is the peer's time over Quern's: above 1 Quern is quicker."]
     for peer, cases, names in peers():
-        out += ["", "## " + peer, "", *table(cases, names, options.rounds)]
+        if options.filter in peer:
+            out += ["", "## " + peer, "", *table(cases, names, options.rounds)]
     text = "\n".join(out) + "\n"
     sys.stdout.write(text)
     if options.out:

@@ -12,7 +12,6 @@ installed are left out."""
 import collections
 import ctypes
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -21,7 +20,7 @@ import time
 
 os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
 
-from timing import cpu_name, head, median_ns, options_of_command_line, row  # noqa: E402
+from timing import head, machine, median_ns, options_of_command_line, row  # noqa: E402
 
 OPTIONS = options_of_command_line(rounds=11)
 sys.path.insert(0, os.path.join(OPTIONS.build, "python"))
@@ -287,7 +286,7 @@ def main():
     one = np.zeros(8)
     at = one.ctypes.data
     read_call = median_ns(lambda: read.one(at, 1))
-    out = [f"{cpu_name()}; {platform.system()}; NumPy {np.__version__}"
+    out = [f"{machine(OPTIONS.note)} NumPy {np.__version__}"
            + (f"; PyTorch {torch.__version__}" if torch else "") + f". Medians of {OPTIONS.rounds} turns, one thread.",
            "ns an element; read/: of the loop that reads, both without the time of a call; NumPy/, PyTorch/, others: with calls.", "",
            *head(["case", "Quern", "read", "NumPy", "PyTorch", "read/", "NumPy/", "PyTorch/", "goals: reached"])]

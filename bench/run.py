@@ -4,21 +4,25 @@
 cases, one thread, several rounds in turn, medians and ratios.
 
     python3 bench/run.py [--build build] [--rounds 3] [--out bench/results/NAME.md] [FILTER]
+    python3 bench/run.py --all [--build build] [--out bench/results] [--note SENTENCE]
 
-Peers that are not installed are left out, and the table says so. FILTER "fused" is for the expressions alone."""
+Peers that are not installed are left out, and the table says so. FILTER "fused" is for the expressions alone. --all measures everything
+that a CPU has, here and now: these cases, expressions.py, families.py, reductions.py and python_call.py, and draws docs/pictures/speed.svg. Each table
+has the machine, the commit and the date; --note adds a sentence, such as what else the machine did."""
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-from timing import cpu_name, head, median_ns, options_of_command_line, row
+from chart import groups
+from timing import head, machine, median_ns, options_of_command_line, row
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 os.environ.setdefault("NUMEXPR_MAX_THREADS", "1")
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 
 
 UNARY = ["negative", "abs", "sqrt", "exp", "log", "tanh", "erf", "sigmoid", "relu", "gelu"]
@@ -215,6 +219,10 @@ def measure_processes(program):
     return times
 
 
+def number(ns):
+    return "" if ns is None else f"{ns:.0f}"
+
+
 def ops_table(times, peers):
     names = [peer for peer, _, _ in peers]
     out = head(["case", "Quern", "GB/s", *names, "ratio"])
@@ -273,38 +281,96 @@ def holds_table(times, processes):
     add("from disk in a fresh process", "10 ms", ms("warm_start"), 10, "ms")
     add("files of LLVM, Clang and Lua that it has mapped", "0", processes.get("modules_mapped"), 0, "")
     kib = processes.get("memory_beyond_operands_expression")
-    add("memory beyond operands, interpreted, 10^8 elements, one thread", "1024 KiB", kib / 1024, 1024, "KiB")
+    add("memory beyond operands, interpreted, 10^8 elements, one thread", "1024 KiB", None if kib is None else kib / 1024, 1024, "KiB")
     if kinds:
         out += ["", "Compiled by a warm compiler, from the text to the first result: " + ", ".join(
             f"{name.removeprefix('compile_')} {ms(name):.1f} ms ({processes.bytes[name]:.0f} operations)" for name in kinds) + "."]
     return out
 
 
-def main():
-    options = options_of_command_line(rounds=3)
-    program = os.path.join(options.build, "bench", "quern-bench")
-    ops, fused, missing = load_peers(options)
-    times = measure(options, program, ops, fused)
-    processes = measure_processes(program)
-    out = [f"Medians of {options.rounds} rounds in turn, one thread; {cpu_name()}; {platform.system()}.",
+# The cases of the chart, and their labels.
+CHART = (("fused_light_1e5", "a * b + c, 10^5"), ("fused_gelu_1e5", "gelu(a * b + c) * d, 10^5"), ("fused_chain12_1e5", "12 operations, 10^5"),
+         ("fused_light_1e7", "a * b + c, 10^7"), ("fused_gelu_1e7", "gelu(a * b + c) * d, 10^7"), ("fused_chain12_1e7", "12 operations, 10^7"))
+
+
+def chart(times, peers, note):
+    """The expressions of all libraries: elements a nanosecond."""
+    rows = []
+    for name, label in CHART:
+        n = 10**7 if name.endswith("1e7") else 10**5
+        found = [(who, times.get(name, who)) for who in ("Quern", *(peer for peer, _, _ in peers))]
+        rows.append((label, [(who, n / ns) for who, ns in found if ns]))
+    return groups("One expression of f32 arrays, one thread: elements a nanosecond. Longer is better.", machine(note), rows)
+
+
+def head_of(options, missing):
+    out = [f"{machine(options.note)} Medians of {options.rounds} rounds in turn, one thread.",
            "ns a call; the ratio is the best peer's time over Quern's: above 1 Quern is quicker.", ""]
-    if missing:
-        out += ["Not there, so not beside it: " + ", ".join(missing) + ".", ""]
-    if any(not is_fused(name) for name in times.order):
-        out += ["## Single ops", ""] + ops_table(times, ops) + ["", f"First built op in a process: "
-                f"{processes.get('first_op_in_process') / 1e3:.0f} us. Memory beyond the operands, 10^8 elements transposed and "
-                f"converted: {processes.get('memory_beyond_operands') / 1024:.0f} KiB.", ""]
-    if any(is_fused(name) for name in times.order):
-        out += ["## Expressions", ""] + fused_table(times, fused) + [""]
-    out += ["## Expressions: what they are to hold", ""] + holds_table(times, processes) + [""]
-    fresh = [f"{peer} {times.get('fresh', peer) / 1e6:.1f} ms" for peer, _, of_peer in fused if of_peer and times.get("fresh", peer)]
+    return out + (["Not there, so not beside it: " + ", ".join(missing) + ".", ""] if missing else [])
+
+
+def ops_document(times, peers, processes):
+    out = ["## Single ops", ""] + ops_table(times, peers) + [""]
+    first, memory = processes.get("first_op_in_process"), processes.get("memory_beyond_operands")
+    if first and memory:
+        out += [f"First built op in a process: {first / 1e3:.0f} us. Memory beyond the operands, 10^8 elements transposed and converted: "
+                f"{memory / 1024:.0f} KiB.", ""]
+    return out
+
+
+def expressions_document(times, peers, processes):
+    out = ["## Expressions", ""] + fused_table(times, peers) + ["", "## Expressions: what they are to hold", ""]
+    out += holds_table(times, processes) + [""]
+    fresh = [f"{peer} {times.get('fresh', peer) / 1e6:.1f} ms" for peer, _, of_peer in peers if of_peer and times.get("fresh", peer)]
     if fresh:
         out += ["The first result of a new expression elsewhere, a * b + c + k * a on 1000 elements: " + ", ".join(fresh) + ".", ""]
-    text = "\n".join(out)
+    return out
+
+
+def write(path, lines):
+    text = "\n".join(lines)
     sys.stdout.write(text)
-    if options.out:
-        with open(options.out, "w") as f:
-            f.write(text)
+    if path:
+        with open(path, "w") as file:
+            file.write(text)
 
 
-main()
+def run_cases(options):
+    """(times, those of processes of their own, peers for ops, peers for expressions, names of missing modules)"""
+    program = os.path.join(options.build, "bench", "quern-bench")
+    ops, fused, missing = load_peers(options)
+    return measure(options, program, ops, fused), measure_processes(program), ops, fused, missing
+
+
+def everything(options):
+    """All tables, each into its file."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    folder = options.out or os.path.join(here, "results")
+    times, processes, ops, fused, missing = run_cases(options)
+    write(os.path.join(folder, "ops.md"), head_of(options, missing) + ops_document(times, ops, processes))
+    write(os.path.join(folder, "fused.md"), head_of(options, missing) + expressions_document(times, fused, processes))
+    write(os.path.join(os.path.dirname(here), "docs", "pictures", "speed.svg"), [chart(times, fused, options.note)])
+    environment = dict(os.environ, PYTHONPATH=os.path.join(os.path.abspath(options.build), "python"))
+    for script, name in (("expressions.py", "expressions.md"), ("families.py", "families.md"), ("reductions.py", "reductions.md"),
+                         ("python_call.py", "python-call.md")):
+        subprocess.run([sys.executable, os.path.join(here, script), "--build", options.build, "--rounds", str(options.rounds),
+                        "--note", options.note, "--out", os.path.join(folder, name)], check=True, env=environment)
+
+
+def main():
+    options = options_of_command_line(rounds=3)
+    if options.all:
+        options.rounds = max(options.rounds, 5)
+        everything(options)
+    else:
+        times, processes, ops, fused, missing = run_cases(options)
+        out = head_of(options, missing)
+        if any(not is_fused(name) for name in times.order):
+            out += ops_document(times, ops, processes)
+        if any(is_fused(name) for name in times.order):
+            out += expressions_document(times, fused, processes)
+        write(options.out, out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the benchmarks in Python: options, medians, and tables in Markdown."""
 import argparse
+import datetime
+import os
+import platform
 import statistics
+import subprocess
 import time
 
 
-def options_of_command_line(rounds):
+def options_of_command_line(rounds, more=None):
+    """more: adds a program's own options to the parser."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build")
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--out")
+    parser.add_argument("--note", default="", help="a sentence about the machine, for the head of the tables")
+    parser.add_argument("--all", action="store_true", help="of run.py")
     parser.add_argument("filter", nargs="?", default="")
+    if more:
+        more(parser)
     return parser.parse_args()
 
 
@@ -44,6 +53,16 @@ def head(cells):
 
 
 def cpu_name():
-    import platform
     with open("/proc/cpuinfo") as lines:
         return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def machine(note=""):
+    """What a table of times is of: the machine, the sources' commit, the date."""
+    words = ["git", "-C", os.path.dirname(os.path.abspath(__file__)), "describe", "--always", "--exclude=*", "--dirty= and changes"]
+    try:
+        commit = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        commit = "unknown"
+    parts = [f"{cpu_name()}, {os.cpu_count()} processors", platform.system(), f"commit {commit}", str(datetime.date.today())]
+    return "; ".join(parts) + "." + (f" {note}" if note else "")

@@ -119,7 +119,10 @@ op "clip" {
   inputs = "x",
   params = { min = -INFINITY, max = INFINITY },
   dtypes = numeric,
-  body   = [[ minimum(maximum(x, min), max) ]],
+  body   = {
+    integer  = [[ minimum(maximum(x, min), max) ]],
+    floating = [[ clamped(x, min, max) ]],
+  },
   grad   = [[ x > min && x < max ? grad : 0 ]],
   examples = { { x = 3.0, out = 3.0 } },
 }

@@ -5,7 +5,7 @@
 unary "sinh" {
   doc    = "The hyperbolic sine.",
   dtypes = floating,
-  body   = [[ sinh(x) ]],
+  body   = { floating = [[ sinh(x) ]], f32 = [[ sinh_near(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -100, 100 },
   grad   = [[
@@ -18,7 +18,7 @@ unary "sinh" {
 unary "cosh" {
   doc    = "The hyperbolic cosine.",
   dtypes = floating,
-  body   = [[ cosh(x) ]],
+  body   = { floating = [[ cosh(x) ]], f32 = [[ cosh_near(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -100, 100 },
   grad   = [[

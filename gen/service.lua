@@ -4,6 +4,7 @@
 -- with texts; whatever goes wrong comes back as nil, kind, message. Opens no files and has no libraries but string, table,
 -- math, utf8 and what sandbox.lua needs of debug: texts and the model come from the service's maker.
 
+local costs = require "gen.graph.costs"
 local dag_of = require "gen.graph.dag"
 local derive = require "gen.graph.derive"
 local expr = require "gen.graph.expr"
@@ -18,15 +19,25 @@ local M = {}
 
 -- A limit on the bodies of one spec together, in steps of expr.lua.
 M.MAX_SPEC_STEPS = 1000000
+-- A limit on the work for one request, a spec's derivatives included, in instructions of Lua.
+M.MAX_WORK = 200000000
+M.HOOK_EVERY = 10000
 M.MAX_MESSAGE_BYTES = 1000
 M.MOST_KILOBYTES = 16 << 10 -- of Lua's memory after a spec; above it garbage is collected at once
 
 local Service = {}
 Service.__index = Service
 
--- sources: { model = function() -> the model of the built-in specs, read = function(name) -> text of a template }
-function M.new(sources)
-  return setmetatable({ sources = sources, kept = {}, strings = debug.getmetatable "" }, Service)
+-- sources: { model = function() -> the model of the built-in specs, read = function(name) -> text of a template }; limits: of a host,
+-- { nodes, cost, steps }, 0 or nil: the default
+function M.new(sources, limits)
+  local function limit(name, default)
+    local given = limits and limits[name] or 0
+    return given > 0 and given or default
+  end
+  dag_of.MAX_NODES = math.min(limit("nodes", dag_of.MAX_NODES), dag_of.MAX_NODES)
+  return setmetatable({ sources = sources, kept = {}, strings = debug.getmetatable "", most_cost = limit("cost", costs.MOST),
+                        most_work = limit("steps", M.MAX_WORK) }, Service)
 end
 
 -- A model of the built-in specs from the fields that tools/embed.lua keeps: { dtypes, ops, funcs, api_names }.
@@ -43,13 +54,33 @@ end
 -- "memory", "bug"
 local function refuse(kind, ...) error({ refused = kind, message = string.format(...) }, 0) end
 
--- f(self, ...), of one or two results, with its errors as nil, kind, message.
+-- Counts a request's work. Beyond the limit everything fails, also what catches errors: the request is refused at its end.
+local function watch(self)
+  local work = 0
+  self.is_exceeded = false
+  debug.sethook(function()
+    work = work + M.HOOK_EVERY
+    self.is_exceeded = self.is_exceeded or work > self.most_work
+    if self.is_exceeded then error({ limit = true, message = "more work than a request may take" }, 0) end
+  end, "", M.HOOK_EVERY)
+end
+
+local function refuse_exceeded(self)
+  refuse("limit", "it takes more than %d steps of work, derivatives included (spec_step_limit)", self.most_work)
+end
+
+-- f(self, ...), of at most three results, with its errors as nil, kind, message.
 local function guarded(f)
   return function(self, ...)
-    local ok, result, more = pcall(f, self, ...)
-    if ok then return result, more end
+    local ok, result, more, last = pcall(self.get_model, self)
+    if ok then
+      watch(self)
+      ok, result, more, last = pcall(f, self, ...)
+      debug.sethook()
+    end
+    if self.is_exceeded then ok, result = pcall(refuse_exceeded, self) end
+    if ok then return result, more, last end
     -- a run of a spec that was cut short may have left its limits in place
-    debug.sethook()
     debug.setmetatable("", self.strings)
     if type(result) == "table" and result.refused then return nil, result.refused, result.message end
     if result == "not enough memory" then return nil, "memory", "the generator may not use more memory" end
@@ -138,7 +169,8 @@ local function packed_numbers(list)
   return string.pack("<I4" .. ("I4"):rep(#list), #list, table.unpack(list))
 end
 
--- The built reduction whose combine is that of a spec's for an accumulator, by name; "": none, or it has several parts. Its kernels serve.
+-- The name of a built reduction with the same combine as a spec's, for an accumulator: its kernels run in place of the interpreter. "": there
+-- is none, or the state has several parts.
 local function twin_of(model, op, A)
   model.combines = model.combines or {}
   if not model.combines[A] then
@@ -156,89 +188,19 @@ local function twin_of(model, op, A)
   return model.combines[A][program_lines(model.types, expr.combine(model, op, A))] or ""
 end
 
--- The program of an op that reduces, computed in K: as qn_row_program, kernels by their names.
-local function packed_program(types, op, K, dag)
-  local program, value_number, parts = rows.stages(types, dag), kinds.of(op).value_number, {}
-  local function index(name) return types.by_name[name].index end
-  local function put(...) parts[#parts + 1] = string.pack(...) end
-  local slots, row_types = {}, {}
-  for k, param in ipairs(op.params) do slots[#slots + 1] = not param.is_shape and k - 1 or nil end
-  local slot_type = kinds.of(op).param_type and kinds.of(op).param_type(types, op, K) or K
-  for k, name in ipairs(program.row_types) do row_types[k] = index(name) end
-  put("<I4I4d", index(slot_type), math.type(op.empty) and 1 or 0, math.type(op.empty) and op.empty or 0)
-  parts[#parts + 1] = packed_numbers(slots) .. packed_numbers(row_types) .. string.pack("<I4", #program.stages)
-  for number_of, stage in ipairs(program.stages) do
-    local values, dtypes = {}, {}
-    for _, list in ipairs { stage.ins, stage.outs } do
-      for _, value in ipairs(list) do values[#values + 1] = value_number(value) end
-    end
-    for _, list in ipairs(stage.dag and { stage.dag.inputs, stage.dag.outputs } or {}) do
-      for _, node in ipairs(list) do dtypes[#dtypes + 1] = index(node.type) end
-    end
-    put("<s4I4I4I4", stage.dag and stage_text.kernel_name(op, K, number_of) or "", stage.is_row and 1 or 0, stage.is_again and 1 or 0, #stage.ins)
-    parts[#parts + 1] = packed_numbers(values) .. packed_numbers(dtypes) .. string.pack("<I4", #stage.reduces)
-    for _, reduce in ipairs(stage.reduces) do
-      local flags = (reduce.op.reducer.empty and 1 or 0) | (op.empty == "identity" and 2 or 0)
-      local none, from, state_types = kinds.of(reduce.op).of_none(types, reduce.op, reduce.type), { value_number(reduce.from) }, { index(reduce.type) }
-      for k, value in ipairs(reduce.others) do from[k + 1] = value_number(value) end
-      local combine = expr.combine(dag.model, reduce.op, reduce.type)
-      for k, part in ipairs(combine.parts or {}) do state_types[k] = index(part.type) end
-      put("<s4s4s4I4I4i8", reduce.op.name, stage_text.kernel_name(reduce.op, reduce.type, "combine"),
-          twin_of(dag.model, reduce.op, reduce.type), reduce.to, flags, item_bits(types.by_name[reduce.type], none))
-      parts[#parts + 1] = packed_numbers(from) .. packed_numbers(state_types)
-    end
-  end
-  return table.concat(parts)
-end
-
--- What an op that reduces has beyond others: 0, or 1, its shape, its programs, and for each dtype which of them, and the result's dtype.
-local function packed_row(model, op, built)
-  local types, kind = model.types, kinds.of(op)
-  if not kind.has_stages then return string.pack("<I4", 0) end
-  local variants, number_of, programs, dtypes, row_in = require "gen.targets.variants", {}, {}, {}, 0
-  for _, K in ipairs(variants.kernel_dtypes(types, op, built)) do
-    local dag = expr.op_dag(model, op, K)
-    dag.model = model
-    programs[#programs + 1], number_of[K] = packed_program(types, op, K, dag), #programs
-  end
-  for _, t in ipairs(types.list) do
-    local K = built[t.name] and t.kind ~= "bits" and kind.compute_type(types, op, t.name)
-    if K and number_of[K] then
-      local T = types.by_name[K].kind == "float" and t.kind ~= "float" and t.floating or t.name
-      dtypes[#dtypes + 1] = string.pack("<I4I4I4", t.index, number_of[K], types.by_name[kind.result_dtype(types, op, T)].index)
-    end
-  end
-  for k, input in ipairs(op.inputs) do row_in = row_in | (input.is_row and 1 << (k - 1) or 0) end
-  return string.pack("<I4I4I4I4", 1, op.is_reduced and 1 or 0, row_in, #programs) .. table.concat(programs)
-    .. string.pack("<I4", #dtypes) .. table.concat(dtypes)
-end
-
--- What an op that scans, or an adjoint, has beyond others: 0; or 1, whether it has states, its initials; `before` and `elements` of an adjoint;
--- and for each dtype the accumulator's, the result's and the programs' names; with states their parts, and the operands of its kernel.
-local function packed_scan(model, op, built)
-  local types, kind, dtypes, initials = model.types, kinds.of(op), {}, {}
-  if not (kind.is_scan or kind.is_adjoint) then return string.pack("<I4", 0) end
-  local has_states = states.has(op)
-  local function indices(list)
-    local of = {}
-    for k, item in ipairs(list) do of[k] = types.by_name[item.type].index end
-    return packed_numbers(of)
-  end
-  for _, t in ipairs(types.list) do
-    local K = built[t.name] and t.kind ~= "bits" and kind.compute_type(types, op, t.name)
-    if K then
-      local A = kind.accumulator(types, op, K)
-      local dag = has_states and states.of(model, op, A)
-      dtypes[#dtypes + 1] = string.pack("<I4I4I4s4s4", t.index, types.by_name[A].index, types.by_name[kind.result_dtype(types, op, t.name)].index,
-                                        op.name, stage_text.kernel_name(op, A, "combine"))
-        .. (dag and string.pack("<s4s4", op.reducer.lift and stage_text.kernel_name(op, A, "lift") or "",
-                                op.reducer.finish and stage_text.kernel_name(op, A, "finish") or "")
-            .. indices(dag.parts) .. indices(table.move(dag.lift.inputs, 1, #op.inputs, 1, {})) .. indices(dag.finish.outputs) or "")
-    end
-  end
-  for k, value in ipairs(op.initials or { op.initial }) do initials[k] = string.pack("<d", value) end
-  return string.pack("<I4I4I4", 1, has_states and 1 or 0, #initials) .. table.concat(initials)
-    .. string.pack("<i4I4I4", kind.is_adjoint and kind.before(op) or -1, op.elements or 0, #dtypes) .. table.concat(dtypes)
+-- What an op has beyond others: its form, 0 or of its kind, and what the kind packs.
+local function packed_rest(model, op, built)
+  local kind, variants = kinds.of(op), require "gen.targets.variants"
+  if not kind.packed then return string.pack("<I4", 0) end
+  local kit = {
+    types = model.types, kind = kind, numbers = packed_numbers, bits = item_bits, kernel_name = stage_text.kernel_name,
+    kernel_dtypes = function(of, wanted) return variants.kernel_dtypes(model.types, of, wanted) end,
+    stages = function(of, K) return rows.stages(model.types, (expr.op_dag(model, of, K))) end,
+    combine = function(of, A) return expr.combine(model, of, A) end,
+    states = function(of, A) return states.of(model, of, A) end,
+    twin = function(of, A) return twin_of(model, of, A) end,
+  }
+  return string.pack("<I4", kind.packed_form) .. kind.packed(kit, op, built)
 end
 
 -- An op for runtime/toolchain/spec_ops.c, which unpacks it.
@@ -247,7 +209,7 @@ local function packed_op(model, op, built, heavy)
   local types, kind = model.types, kinds.of(op)
   local inputs, outputs = tables.accepted(types, op, built)
   local mask, own, conditions, whole = 0, 0, 0, 0
-  local alias = kind.has_stages and not kind.may_alias and 0 or (1 << #op.inputs) - 1
+  local alias = not kind.may_alias and 0 or (1 << #op.inputs) - 1
   for _, name in ipairs(op.dtypes) do
     local bit = built[name] and 1 << types.by_name[name].index or 0
     mask = mask | bit
@@ -272,12 +234,12 @@ local function packed_op(model, op, built, heavy)
   for _, list in ipairs(op.backward_of and { op.reads, op.by } or {}) do
     for _, number_of in ipairs(list) do derivative[#derivative + 1] = string.pack("<I4", number_of) end
   end
-  return string.pack("<s4s4s4s4s4s4I4I4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
-                     kind.refusal and kind.refusal(op) or "", kind.runtime or kind.name, kind.class_of and kind.class_of(op) == "reduction" and 1 or 0,
+  return string.pack("<s4s4s4s4s4I4s4I4I4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
+                     kind.refusal and kind.refusal(op) or "", kind.may_come and 1 or 0, kind.runtime or kind.name,
+                     kind.class_of and kind.class_of(op) == "reduction" and 1 or 0,
                      PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, whole, heavy and 1 or 0,
                      #op.inputs, #op.outputs, #op.params, op.counts or 0)
-    .. table.concat(results) .. table.concat(derivative) .. table.concat(args) .. table.concat(params) .. packed_row(model, op, built)
-    .. packed_scan(model, op, built)
+    .. table.concat(results) .. table.concat(derivative) .. table.concat(args) .. table.concat(params) .. packed_rest(model, op, built)
 end
 
 -- Bodies of the ops from `first` on, in all types that they compute in. Returns `heavy`: op -> it is
@@ -351,6 +313,8 @@ local function load_spec(self, name, text)
     end
     return string.pack("<I4", #packed) .. table.concat(packed)
   end)
+  ok = ok and not self.is_exceeded
+  debug.sethook() -- what is left must not fail
   if not ok then take_back(model, before) end
   if collectgarbage "count" > M.MOST_KILOBYTES then collectgarbage() end
   if not ok then error(result, 0) end
@@ -386,7 +350,7 @@ local BANNER = { "/* SPDX-License-Identifier: 0BSD */", "/* Generated by Quern: 
 
 -- request: { symbol, op or nil, canonical, dtypes = names of the operands', inputs first, n_in, classes, rank, target or nil: "c",
 -- is_wide }. op: the name of an op that copies, casts or computes from indices, of which this is the kernel by itself; else it is
--- the kernel of the expression `canonical`. Returns the text, and the items per thread
+-- the kernel of the expression `canonical`. Returns the text, the items per thread, and about what it costs a compiler (costs.lua)
 local function kernel_source(self, request)
   local n = #request.dtypes
   request.in_dtypes = table.move(request.dtypes, 1, request.n_in, 1, {})
@@ -398,12 +362,13 @@ local function kernel_source(self, request)
     if not self:get_model().types.by_name[name] then refuse("dtype", "output %d: unknown dtype '%s'", k, name) end
   end
   self.kept[target] = self.kept[target] or target.sources(self.sources.read, self:get_model().types)
-  local text, items, kind = target.source(self:get_model(), BANNER, request, self.kept[target])
-  if not text then refuse(kind, "%s", items) end
-  return text, items
+  request.most_cost = request.is_bounded and self.most_cost or nil
+  local text, items, more = target.source(self:get_model(), BANNER, request, self.kept[target])
+  if not text then refuse(more, "%s", items) end
+  return text, items, more or 0
 end
 
--- All of these return a string (source: and a number), or nil, kind, message.
+-- All of these return a string (source: and two numbers), or nil, kind, message.
 Service.load_spec = guarded(load_spec)
 Service.forget = guarded(forget)
 Service.program = guarded(program)

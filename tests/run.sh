@@ -4,7 +4,9 @@
 # run.sh: gives the tests to prove.
 #   sh tests/run.sh BUILD [SANITISED BUILD]...   every test: programs and .py files on each build, other scripts on the first; on a
 #                                                build of one tag (QUERN_TEST_TAG) those that have it
-#   sh tests/run.sh --one TEST                   one test: a program, a .lua, .py or .sh file (what prove calls)
+#   sh tests/run.sh --one TEST                   one test: a program, a .lua, .py or .sh file (what prove calls). With
+#                                                QUERN_TEST_RESULTS its TAP is left in that folder, too
+# A whole run leaves BUILD/results, and what support/figures.lua counts in it in BUILD/figures.md.
 # Exports QUERN_SOURCE_DIR and QUERN_BUILD_DIR; the latter is the build a program lies in. BUILD/tests/tNNN-name.py is
 # tests/tNNN-name.py on that build's package. QUERN_TEST_JOBS: how many run at a time (default: one per core).
 set -eu
@@ -13,6 +15,12 @@ cd "$here/.."
 QUERN_SOURCE_DIR=$PWD
 export QUERN_SOURCE_DIR
 
+if [ "${1-}" = --one ] && [ -n "${QUERN_TEST_RESULTS-}" ]; then
+  tap=$QUERN_TEST_RESULTS/$(echo "$2" | tr / :).tap status=0
+  env -u QUERN_TEST_RESULTS sh "$here/run.sh" --one "$2" >"$tap" || status=$?
+  cat "$tap"
+  exit $status
+fi
 if [ "${1-}" = --one ]; then
   test=$2
   case $test in
@@ -84,4 +92,11 @@ for pass in long rest; do
   done
 done
 shift $n_builds
-exec prove --timer --jobs "${QUERN_TEST_JOBS:-$(nproc)}" --exec 'sh tests/run.sh --one' "$@"
+QUERN_TEST_RESULTS=$QUERN_BUILD_DIR/results
+export QUERN_TEST_RESULTS
+rm -rf "$QUERN_TEST_RESULTS"
+mkdir "$QUERN_TEST_RESULTS"
+status=0
+prove --timer --jobs "${QUERN_TEST_JOBS:-$(nproc)}" --exec 'sh tests/run.sh --one' "$@" || status=$?
+LUA_PATH="$here/support/?.lua;;" lua5.4 "$here/support/figures.lua" "$QUERN_TEST_RESULTS" >"$QUERN_BUILD_DIR/figures.md" || :
+exit $status

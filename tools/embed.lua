@@ -22,7 +22,7 @@ local targets = require "gen.targets.all"
 
 -- Of a built-in op or function, what is of use after its file was read.
 local OP_FIELDS = { "name", "c_name", "builtin", "kind", "file", "line", "location", "inputs", "outputs", "assigns", "dtypes",
-                    "reducer", "accumulate", "result", "empty", "is_reduced", "initial", "before",
+                    "reducer", "accumulate", "result", "empty", "is_reduced", "initial", "before", "has_states",
                     "params", "constants", "tables", "backward", "backward_of", "reads", "by", "aliases", table.unpack(kinds.marks) }
 local FUNC_FIELDS = { "name", "result", "constants", "tables", "builtin", "location", "args" }
 
@@ -111,9 +111,9 @@ return each, function(...) upvalue = { ... } return each(upvalue, ...) end
 ]]
 
 local BOOT = [[
-local read = ...
+local read, limits = ...
 local service = require "gen.service"
-return service.new { model = function() return service.restore(require "model") end, read = read }
+return service.new({ model = function() return service.restore(require "model") end, read = read }, limits)
 ]]
 
 local function bytecode(name, text) return string.dump(assert(load(text, "=" .. name, "t")), true) end

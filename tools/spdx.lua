@@ -18,7 +18,7 @@ local FORMS = {
   { "%.lua$", LUA }, { "%.luacheckrc$", LUA },
   { "%.py$", HASH }, { "%.pyi$", HASH }, { "%.sh$", HASH }, { "%.cmake$", HASH }, { "%.cmake%.in$", HASH }, { "%.pc%.in$", HASH },
   { "CMakeLists%.txt$", HASH }, { "special_cases%.txt$", HASH }, { "%.supp$", HASH }, { "%.toml$", HASH }, { "^%.ci/", HASH },
-  { "%.sollya$", SLASHES },
+  { "%.ini$", HASH }, { "%.sollya$", SLASHES },
 }
 
 local function form_of(path)

@@ -5,6 +5,7 @@ import os
 import re
 
 import header
+from rst import heading, sentence
 
 # What a parameter of this name is, in every function that has it, unless FUNCTION.NAME says otherwise.
 PARAMETERS = {
@@ -25,6 +26,7 @@ PARAMETERS = {
     "quern_ctx_create.options": "NULL: the defaults. Read during the call; its texts are copied.",
     "quern_ctx_create.ctx": "out: the new context, which the caller releases by quern_ctx_release.",
     "quern_ctx_release.ctx": "one reference is taken back. NULL is allowed.",
+    "quern_ctx_cancel.ctx": "the context; NULL: the process-wide default. Borrowed.",
     "quern_ctx_configure_default.options": "NULL: the defaults. Read during the call; its texts are copied.",
     "quern_op_at.index": "0-based, below quern_op_count.",
     "quern_op_at.op": "out: a reference, which the caller releases by quern_op_release.",
@@ -66,11 +68,8 @@ class Missing(Exception):
 
 
 def _rst(text):
-    """A header's sentence as reStructuredText."""
-    text = re.sub(r"\\|\*|\||_(?=\W|$)", r"\\\g<0>", text)
-    text = re.sub(r"`([^`]*)`", r"``\1``", text)
-    text = re.sub(r"``([^`]*)``", lambda m: "``" + m[1].replace("\\", "") + "``", text)
-    return re.sub(r"(?<![`\w])(quern_[a-z_]+[a-z])(?![\w`*.(])", r":c:func:`\1`", text)
+    """A header's sentence as reStructuredText; names of functions are links."""
+    return re.sub(r"(?<![`\w])(quern_[a-z_]+[a-z])(?![\w`*.(])", r":c:func:`\1`", sentence(text))
 
 
 def uses_of(names, files):
@@ -106,10 +105,10 @@ def page(path, files):
     """(text, functions without an example) of the reference. files: {reST of a reference to a page: text}"""
     groups = header.read(path)
     uses = uses_of([item["name"] for item in functions(groups)], files)
-    out = ["C API", "=====", "", "Everything that ``<quern/quern.h>`` declares. Functions of single ops, ``quern_gelu(&x, &y, NULL)``, are in "
+    out = heading("C API", "=") + ["Everything that ``<quern/quern.h>`` declares. Functions of single ops, ``quern_gelu(&x, &y, NULL)``, are in "
            "``<quern/ops.h>``: one for each of :doc:`the ops </ops/index>`.", ""]
     for group in groups:
-        out += [group["title"], "-" * len(group["title"]), ""]
+        out += heading(group["title"], "-")
         out += [_rst(paragraph) + "\n" for paragraph in group["law"]]
         for item in group["items"]:
             if item["kind"] == "function":

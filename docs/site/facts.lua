@@ -2,22 +2,20 @@
 --
 -- Writes what the manual says of ops, dtypes and commands, as JSON on standard output. Run in the sources:
 --   lua5.4 docs/site/facts.lua [SPEC]...
--- Ops of the specs are among those of the library; they have "builtin": false.
+-- Ops of the specs are among those of the library.
 
 package.path = "./?.lua;" .. package.path
 
-local bounds = require "gen.tools.bounds"
 local command_texts = require "gen.tools.command_texts"
+local derivatives = require "docs.site.derivatives"
 local json_string = require("gen.targets.c.text").json_string
-local kinds = require "gen.kinds.kinds"
 local list = require "gen.tools.list"
 local number = require "gen.base.number"
 local operands = require "gen.targets.operands"
 local order = require "gen.base.order"
 local python_facts = require "gen.tools.python_facts"
-local version = require "gen.base.version"
 
--- JSON of a value: tables with a first element, or empty, are arrays unless they are made by object().
+-- JSON of a value. Tables with a first element are arrays; so are empty ones.
 local function json(value)
   if math.type(value) then
     if value ~= value or value == math.huge or value == -math.huge then return json_string(tostring(value)) end
@@ -44,14 +42,13 @@ local function texts_of(bodies)
 end
 
 local function op_facts(model, row)
-  local op, kind = row.op, kinds.of(row.op)
+  local op = row.op
   local facts = {
-    name = op.name, doc = op.doc, kind = op.kind, builtin = op.builtin and true or false, spec = operands.location(op), c_name = op.c_name,
-    family = (op.file:match "([^/]+)%.lua$" or op.file), bodies = texts_of(op.bodies),
-    grad = op.grad and op.grad.text and op.grad.text.text or "", backward = op.backward or "",
-    backward_of = op.backward_of or "", is_reduced = op.is_reduced and true or false, dtypes = row.inputs, domain = op.domain or {},
-    chooses_dtype = kind.dtypes_words and true or false, error = python_facts.bound(model.types, op),
-    example = { python_facts.example(op) }, inputs = {}, outputs = {}, params = {}, ulp = {}, bound = {},
+    name = op.name, doc = op.doc, kind = op.kind, spec = operands.location(op), c_name = op.c_name,
+    family = (op.file:match "([^/]+)%.lua$" or op.file), bodies = texts_of(op.bodies), backward = op.backward or "",
+    backward_of = op.backward_of or "", derived = derivatives.of(model, op) or {}, is_reduced = op.is_reduced and true or false,
+    dtypes = row.inputs, domain = op.domain or {}, error = python_facts.bound(model.types, op),
+    example = { python_facts.example(op) }, inputs = {}, outputs = {}, params = {}, ulp = {},
   }
   if op.reducer then facts.parts = texts_of(op.reducer.bodies) end
   for k, input in ipairs(op.inputs) do facts.inputs[k] = { name = input.name, type = input.type or "" } end
@@ -62,12 +59,10 @@ local function op_facts(model, row)
   for _, dtype in ipairs(op.dtypes) do
     local t = model.types.by_name[dtype]
     if t and t.built and t.kind == "float" and not op.backward_of then
-      local text = kind.has_stages and bounds.text(model.types, op, dtype)
-      if text then facts.bound[dtype] = text elseif op.ulp[dtype] then facts.ulp[dtype] = op.ulp[dtype] end
+      facts.ulp[dtype] = op.ulp[dtype]
     end
   end
   if next(facts.ulp) == nil then facts.ulp = nil end
-  if next(facts.bound) == nil then facts.bound = nil end
   return facts
 end
 
@@ -78,7 +73,7 @@ local function command_facts(commands)
       out[#out + 1] = { name = command.name, about = command.about, help = command_texts.command_help(commands.name, command) }
     end
   end
-  return { name = commands.name, about = commands.about, commands = out }
+  return { name = commands.name, about = commands.about, commands = out, notes = commands.notes }
 end
 
 local rows, errors, model = list.ops(".", { table.unpack(arg) })
@@ -86,10 +81,10 @@ if not rows then
   io.stderr:write(table.concat(errors, "\n"), "\n")
   os.exit(1)
 end
-local facts = { numerics = version.NUMERICS, version = model.version, ops = {}, dtypes = {},
+local facts = { version = model.version, ops = {}, dtypes = {},
                 programs = { command_facts(require "tools.quern.commands"), command_facts(require "gen.tools.commands") } }
 for k, row in ipairs(rows) do facts.ops[k] = op_facts(model, row) end
-for _, t in ipairs(model.types.list or model.types) do
-  facts.dtypes[#facts.dtypes + 1] = { name = t.name, kind = t.kind, bits = t.bits, compute = t.compute, built = t.built and true or false }
+for _, t in ipairs(model.types.list) do
+  if t.built then facts.dtypes[#facts.dtypes + 1] = t.name end
 end
 print(json(facts))

@@ -27,11 +27,6 @@ def _code(text, language):
     return f"```{language}\n{text.rstrip()}\n```\n"
 
 
-def _number(value):
-    text = repr(value.item() if hasattr(value, "item") else value)
-    return text
-
-
 def _folded(title, inside):
     return f"<details><summary>{html.escape(title)}</summary>\n\n{inside}\n</details>\n"
 
@@ -41,6 +36,10 @@ def _raw(text):
     return "```{raw} html\n" + re.sub(r"\n\s*\n", "\n", text).rstrip() + "\n```\n"
 
 
+def _rendered(text, result):
+    return _raw('<div class="formula">' + "".join(formula.mathml(text, result)) + "</div>")
+
+
 def _formula(op):
     out = []
     result = op["outputs"][0]["name"]
@@ -48,11 +47,11 @@ def _formula(op):
         words = "" if key == "any" else f"For {key}:\n\n"
         body = re.sub(r"^\s+", "", re.sub(r"\n    ", "\n", text)).rstrip()
         try:
-            rendered = "" if by or op["backward_of"] else _raw('<div class="formula">' + "".join(formula.mathml(text, result)) + "</div>")
+            rendered = "" if by else _rendered(text, result)
         except formula.NotReadable:
             rendered = ""
         if by:
-            out.append(f"{words}Derived from `{body}`, by {by.replace(' ', ', ')}.\n")
+            out.append(f"{words}Derived from `{body}`, by {by.replace(' ', ', ')}.\n" + "".join(_rendered(*reversed(row)) for row in op["derived"]))
         elif rendered:
             out.append(words + rendered + _folded("The body in the spec", _code(body, "c")))
         else:
@@ -60,10 +59,6 @@ def _formula(op):
     for key, text, _ in op.get("parts", []):
         out.append(f"`{key}`: `{' '.join(text.split())}`\n")
     return "\n".join(out)
-
-
-def _parameters(op):
-    return [param for param in op["params"]]
 
 
 def _python_name(op):
@@ -74,7 +69,7 @@ def _python_name(op):
 def _calls(op):
     """How it is called in each language."""
     inputs, outputs = [i["name"] for i in op["inputs"]], [o["name"] for o in op["outputs"]]
-    params = _parameters(op)
+    params = op["params"]
     own = [param for param in params if not param["is_shape"]]
     c = "quern_{}({}, NULL);".format(op["c_name"], ", ".join("&" + name for name in inputs + outputs))
     cpp_params = ", {" + ", ".join('{{"{}", {}}}'.format(p["name"], p["value"] if p["value"] != "" else 0) for p in own) + "}" if own else ""
@@ -95,8 +90,7 @@ def _calls(op):
     return "| | |\n|---|---|\n" + "".join(f"| {language} | `{code}` |\n" for language, code in rows)
 
 
-def _dtypes(op, dtypes):
-    names = [t["name"] for t in dtypes if t["built"]]
+def _dtypes(op, names):
     head = "| | " + " | ".join(names) + " |\n|---|" + ":-:|" * len(names) + "\n"
     rows = [("in", op["dtypes"])] + [(output["name"], output["dtypes"]) for output in op["outputs"]]
     return head + "".join("| {} | {} |\n".format(label, " | ".join("•" if name in has else " " for name in names)) for label, has in rows)
@@ -124,6 +118,10 @@ def accuracy_table(path):
     return table
 
 
+def _special_row(label, values):
+    return f"| {label} | " + " | ".join(f"`{value}`" for value in values) + " |\n"
+
+
 def _special(op):
     """Results at zeros, infinities, NaN: a table of calls."""
     if op["kind"] != "elementwise" or op["backward_of"] or not 1 <= len(op["inputs"]) <= 2 or any(i["type"] for i in op["inputs"]):
@@ -131,20 +129,19 @@ def _special(op):
     if "f64" not in op["dtypes"]:
         return ""
     values = numpy.array([float(text) for text in _SPECIAL])
+    names = [item["name"] for item in op["inputs"]]
     call = quern.op(op["name"])
     with numpy.errstate(all="ignore"):
-        if len(op["inputs"]) == 1:
-            results = call(values)
-            results = results if isinstance(results, tuple) else (results,)
-            head = "| " + op["inputs"][0]["name"] + " | " + " | ".join(f"`{text}`" for text in _SPECIAL) + " |\n|---|" + "---|" * len(values) + "\n"
-            return head + "".join("| {} | {} |\n".format(output["name"], " | ".join(f"`{_shown(r)}`" for r in result))
-                                  for output, result in zip(op["outputs"], results))
-        result = call(values[:, None], values[None, :])
-        if isinstance(result, tuple):
-            return ""
-    names = [item["name"] for item in op["inputs"]]
-    head = f"| {names[0]} \\ {names[1]} | " + " | ".join(f"`{text}`" for text in _SPECIAL) + " |\n|---|" + "---|" * len(values) + "\n"
-    return head + "".join("| `{}` | {} |\n".format(text, " | ".join(f"`{_shown(r)}`" for r in row)) for text, row in zip(_SPECIAL, result))
+        result = call(values) if len(names) == 1 else call(values[:, None], values[None, :])
+    results = result if isinstance(result, tuple) else (result,)
+    if len(names) == 1:
+        rows = [(output["name"], values_of) for output, values_of in zip(op["outputs"], results)]
+    elif len(results) == 1:
+        rows = [(f"`{text}`", values_of) for text, values_of in zip(_SPECIAL, result)]
+    else:
+        return ""
+    head = _special_row(" \\ ".join(names), _SPECIAL) + "|---|" + "---|" * len(_SPECIAL) + "\n"
+    return head + "".join(_special_row(label, [_shown(value) for value in values_of]) for label, values_of in rows)
 
 
 def _shown(value):
@@ -160,12 +157,12 @@ class Wrong(Exception):
 
 def _example(op):
     """The spec's example, run."""
-    if len(op["example"]) < 2 or op["chooses_dtype"]:
+    if len(op["example"]) < 2:
         return ""
     arguments, wanted = op["example"]
     names = {"array": numpy.array, "quern": quern, "float": float, "True": True, "False": False}
-    depth, parts, at = 0, [""], 0
-    for at, sign in enumerate(arguments):
+    depth, parts = 0, [""]
+    for sign in arguments:
         depth += (sign in "[(") - (sign in "])")
         if sign == "," and depth == 0:
             parts.append("")
@@ -184,8 +181,7 @@ def _example(op):
     for a, b in zip(result if isinstance(result, tuple) else (result,), expected if isinstance(result, tuple) else (expected,)):
         if not numpy.allclose(numpy.asarray(a, "f8"), numpy.asarray(b, "f8"), rtol=1e-6, equal_nan=True):
             raise Wrong(f"{op['name']}: {text} is {a}, the spec says {b}")
-    shown = "\n".join(f">>> {line}" if k == 0 else f"... {line}" for k, line in enumerate(text.split("\n")))
-    return _code(shown + "\n" + repr(result), "pycon")
+    return _code(f">>> {text}\n{result!r}", "pycon")
 
 
 # ---- Kernels' texts ----
@@ -199,7 +195,7 @@ def _function(text, name):
     return text[match.start():end + 2] if end > 0 else None
 
 
-def _kernel(op, manifest, tree, key, marks):
+def _kernel(op, manifest, tree, key):
     """The text of one kernel: of f32 and contiguous operands where there is one."""
     kernels = [k for k in manifest[key] if k["op"] == op["name"]]
     plain = [k for k in kernels if not re.search(r"_v[234]$|_i64$", k["name"])] or kernels
@@ -219,7 +215,12 @@ def _kernel(op, manifest, tree, key, marks):
 
 # ---- Pages ----
 
-def page(op, by_name, facts, manifest, tree, accuracy):
+def _reference(name, shown):
+    """An op's name, as a link where it has a page. shown: the names of those that have."""
+    return f"[{name}]({name}.md)" if name in shown else f"`{name}`"
+
+
+def page(op, by_name, shown, uses, facts, manifest, tree, accuracy):
     """(text, counts) of an op's page."""
     has = {"plot": 0, "error": 0, "example": 0}
     out = [f"# {op['name']}\n", " ".join(op["doc"].split()).replace("*", "\\*").replace("_", "\\_") + "\n", _formula(op)]
@@ -247,13 +248,14 @@ def page(op, by_name, facts, manifest, tree, accuracy):
     if special:
         out.append("## Special values\n\n" + special)
     if op["backward"]:
-        out.append(f"## Derivative\n\n[{op['backward']}]({op['backward']}.md)" + (":\n\n" + _code(op["grad"].strip("\n"), "c") if op["grad"].strip()
-                                                                                 else ", derived from the body.\n"))
+        out.append("## Derivative\n\n" + _reference(op["backward"], shown) + ":\n\n" + _formula(by_name[op["backward"]]))
     if op["backward_of"]:
-        out.append(f"The derivative of [{op['backward_of']}]({op['backward_of']}.md).\n")
+        out.append(f"The derivative of {_reference(op['backward_of'], shown)}.\n")
+    if uses:
+        out.append("Used in " + ", ".join(f"[{title}](../{path})" for title, path in uses) + ".\n")
     texts = []
     for title, key, language in (("C", "kernels", "c"), ("CUDA", "cuda_kernels", "cuda")):
-        found = _kernel(op, manifest, tree, key, None)
+        found = _kernel(op, manifest, tree, key)
         if found:
             texts.append(_folded(f"{title}: {found[0]}", _code(found[1], language)))
     if texts:
@@ -262,10 +264,10 @@ def page(op, by_name, facts, manifest, tree, accuracy):
     return "\n".join(out), has
 
 
-def index(facts, by_name):
-    """The gallery's index: families, with small pictures."""
+def index(shown, by_name):
+    """The gallery's index: families, with small pictures. shown: the ops that have a page"""
     out = ["# Ops\n", "A page for each op, made from its spec and from this build.\n"]
-    forward = [op for op in facts["ops"] if not op["backward_of"]]
+    forward = [op for op in shown if not op["backward_of"]]
     known = dict(_FAMILIES)
     families = list(_FAMILIES) + [(name, name) for name in sorted({op["family"] for op in forward} - set(known))]
     for family, title in families:
@@ -277,7 +279,7 @@ def index(facts, by_name):
         for op in ops:
             cards.append('<a class="card" href="{}.html">{}<span>{}</span></a>'.format(op["name"], plots.small(op, by_name) or "", op["name"]))
         out.append(_raw('<div class="cards">' + "".join(cards) + "</div>"))
-    backward = [op for op in facts["ops"] if op["backward_of"]]
+    backward = [op for op in shown if op["backward_of"]]
     out.append("## Derivatives\n\n" + ", ".join(f"[{op['name']}]({op['name']}.md)" for op in backward) + "\n")
-    out.append("```{toctree}\n:hidden:\n:maxdepth: 1\n\n" + "\n".join(op["name"] for op in facts["ops"]) + "\n```\n")
+    out.append("```{toctree}\n:hidden:\n:maxdepth: 1\n\n" + "\n".join(op["name"] for op in shown) + "\n```\n")
     return "\n".join(out)

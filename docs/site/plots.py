@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of ops, from calls of this build: functions with their derivatives, and measured errors. SVG texts, the same in each run."""
 
+import functools
 import io
 import math
 import warnings
@@ -9,6 +10,7 @@ import matplotlib
 import numpy
 
 import quern
+from quern._facts import ALIASES
 
 matplotlib.use("svg")
 matplotlib.rcParams.update({
@@ -175,13 +177,14 @@ def _row(op, by_name):
     if forward: # its first input of a row's length is what is drawn beside it
         operands = [operand for operand in operands if operand.size == 64] or operands
     figure, axes = pyplot.subplots()
-    axes.plot(operands[0], label=(forward or op)["inputs"][0]["name"] if not forward or operands[0].size == 64 else "grad", color=COLOURS["second"], marker=".", markersize=3, linewidth=0.8)
+    name = (forward or op)["inputs"][0]["name"] if not forward or operands[0].size == 64 else "grad"
+    axes.plot(operands[0], label=name, color=COLOURS["second"], marker=".", markersize=3, linewidth=0.8)
     for k, result in enumerate(results):
         result = _masked(result)
         label = op["name"] + ("." + op["outputs"][k]["name"] if len(results) > 1 else "")
         if result.size == 1:
-            axes.axhline(float(result.reshape(())), label="{} = {:.6g}".format(label, float(result.reshape(()))), linestyle="-" if k == 0 else "--",
-                         color=COLOURS["quern"])
+            number = float(result.reshape(()))
+            axes.axhline(number, label="{} = {:.6g}".format(label, number), linestyle="-" if k == 0 else "--", color=COLOURS["quern"])
         else:
             axes.plot(result.reshape(-1), label=label, color=COLOURS["quern"] if k == 0 else COLOURS["derivative"], marker=".", markersize=3)
     axes.set_xlabel("index")
@@ -202,11 +205,16 @@ def function(op, by_name):
 
 # ---- Errors ----
 
+def _numpy_function(name):
+    """NumPy's function of an op, under its name or an alias of it."""
+    names = [name] + [alias for alias, ours in ALIASES.items() if ours == name]
+    return next((getattr(numpy, other) for other in names if hasattr(numpy, other)), None)
+
+
+@functools.cache
 def _peers():
-    """[(name, function(op name) -> callable of arrays, or None)]"""
-    names = {"absolute": "abs", "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
-             "atan2": "arctan2", "atanh": "arctanh", "pow": "power"}
-    peers = [("NumPy", "numpy", lambda name: getattr(numpy, names.get(name, name), None))]
+    """[(name, key of its colour, function(op name) -> callable of arrays, or None)]"""
+    peers = [("NumPy", "numpy", _numpy_function)]
     try:
         import torch
     except ImportError:
@@ -271,7 +279,8 @@ def error(op):
             if got.dtype != numpy.float32 or got.shape != x.shape:
                 continue
             errors = _ulp_error(got, exact)
-            if float(errors.max()) > 1e4: # another function under this name; or one whose value depends on the dtype
+            # The library has another function of this name, or the function depends on the dtype (nextafter).
+            if float(errors.max()) > 1e4:
                 if label == "Quern":
                     pyplot.close(figure)
                     return None
@@ -290,15 +299,13 @@ def error(op):
 
 def small(op, by_name):
     """A small picture for the index: the curve alone."""
-    if op["kind"] != "elementwise" or not op["inputs"] or not _is_float(op):
+    if op["kind"] != "elementwise" or not op["inputs"] or not _is_float(op) or any(item["type"] for item in op["inputs"]):
         return None
     low, high = _interval(op)
     x = numpy.linspace(low, high, 241)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         operands = [x] + [numpy.full(x.shape, 0.5) for _ in op["inputs"][1:]]
-        if any(item["type"] for item in op["inputs"]):
-            return None
         y = _masked(_call(op, operands)[0])
     finite = y[numpy.isfinite(y)]
     if not finite.size:

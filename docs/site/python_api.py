@@ -6,17 +6,15 @@ import inspect
 import os
 import re
 
+from rst import escaped, heading
+
 # In the order of the page: a heading, names of the package.
 _GROUPS = (
     ("Expressions", ("compile", "evaluate", "fuse", "FuseError")),
     ("Ops", ("op", "ops", "call", "Op", "load_spec")),
-    ("How a call runs", ("Explanation", "describe", "Context")),
+    ("How a call runs", ("Explanation", "describe", "cancel", "Context")),
     ("Arrays and dtypes", ("Array", "from_dlpack", "asarray", "empty", "full", "dtype", "Device")),
     ("Functions made of ops", ("diff", "group_norm", "instance_norm")))
-
-
-def _plain(text):
-    return re.sub(r"\\|\*|`|\||_(?=\W|$)", r"\\\g<0>", text)
 
 
 def docstring(text, indent):
@@ -27,7 +25,7 @@ def docstring(text, indent):
         code = [line for line in lines if line.startswith("    ")]
         words = [line for line in lines if not line.startswith("    ")]
         if words:
-            out += [indent + _plain(" ".join(words)), ""]
+            out += [indent + escaped(" ".join(words)), ""]
         if code:
             out += [indent + ".. code-block:: python", ""] + [indent + "   " + line[4:] for line in code] + [""]
     return out
@@ -74,7 +72,7 @@ def _from_source(folder, file):
     with open(os.path.join(folder, file)) as source:
         tree = ast.parse(source.read())
     name = "quern." + file[:-3]
-    out = [name, "-" * len(name), ""] + docstring(ast.get_docstring(tree) or "", "")
+    out = heading(name, "-") + docstring(ast.get_docstring(tree) or "", "")
     for node in tree.body:
         text = isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_") and ast.get_docstring(node)
         if text:
@@ -85,10 +83,10 @@ def _from_source(folder, file):
 
 
 def page(package):
-    out = ["Python API", "==========", "", "``quern.NAME`` is a function for each of :doc:`the ops </ops/index>`; what else the package has is "
+    out = heading("Python API", "=") + ["``quern.NAME`` is a function for each of :doc:`the ops </ops/index>`; what else the package has is "
            "here. :doc:`/python` tells how operands are taken and results are made.", ""]
     for title, names in _GROUPS:
-        out += [title, "-" * len(title), ""]
+        out += heading(title, "-")
         for name in names:
             if hasattr(package, name):
                 out += _item(package, name)

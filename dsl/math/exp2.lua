@@ -79,3 +79,20 @@ func "exp2" {
   ulp = { f32 = 0.88, f64 = 0.83 },    -- f32: over all arguments, 0.879, in subnormal results; f64: 0.807 measured
   derivation = "tools/fit/exp2.sollya",
 }
+
+func "exp2_near" {
+  doc  = "The same bits, quicker: where the result is well within the normal range n is added to its exponent field.",
+  args = "x",
+  f32  = [[
+    f32 t = x + 0x1.8p23;
+    f32 r = x - (t - 0x1.8p23);
+    f32 y = canonical(exp_raised(fma(r, exp2_rest(r), 1), t));
+    rare (!(abs(x) < 125.0)) { y = exp2(x); }
+    return y; ]],
+  f64  = [[
+    f64 t = x + 0x1.8p52;
+    f64 r = x - (t - 0x1.8p52);
+    f64 y = canonical(exp_raised(fma(r, exp2_rest(r), 1), t));
+    rare (!(abs(x) < 1021.0)) { y = exp2(x); }
+    return y; ]],
+}

@@ -110,3 +110,26 @@ func "expm1" {
   ulp        = { f32 = 0.90, f64 = 0.95 },            -- f32: all arguments, 0.890; f64: the budget above, 0.897 measured
   derivation = "tools/fit/expm1.sollya",
 }
+
+func "expm1_near" {
+  doc  = "The same bits, quicker: where 2^k is a normal number and the result finite, neither x is bounded nor s halved.",
+  args = "x",
+  f32  = [[
+    f32 t = fma(x, LOG2E, EXPM1_SHIFT_F32 + 1);
+    f32 k = t - (EXPM1_SHIFT_F32 + 1);
+    f32 s = as_f32(raw_u32(t) << 23);
+    f32 h = fma(k, -EXPM1_LN2_HI_F32, x);
+    f32 l = k * -EXPM1_LN2_LO_F32;
+
+    f32 r = h + l;
+    f32 c5 = fma(fma(EXPM1_F32_C7, r, EXPM1_F32_C6), r, EXPM1_F32_C5);
+    f32 c2 = fma(fma(fma(c5, r, EXPM1_F32_C4), r, EXPM1_F32_C3), r, EXPM1_F32_C2);
+    f32 g = fma(c2, r * r, l);
+
+    f32 m = s - 1;
+    f32 v = fma(s, h, m);
+    f32 e = fma(s, h, m - v) + ((s - m) - 1);
+    f32 y = copysign(v + fma(s, g, e), x);
+    rare (!(abs(x) < 87.0)) { y = expm1(x); }
+    return y; ]],
+}

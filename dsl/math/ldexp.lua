@@ -3,6 +3,8 @@
 -- x times a power of two: three factors 2^n1, 2^n2, 2^n3, which the exponents of their bits are, so that any sum n1 + n2 + n3
 -- that matters is met. The last takes what it can of n, so the product is rounded once: where one of the first two has made it
 -- subnormal, the last is the least there is and makes it 0.
+--
+-- Where 2^n is a normal number, one product is all: rare is what is beyond.
 
 func "power_of_two" {
   doc  = "2 to the n, a whole number such that this is normal: added to a large constant its low bits are the exponent's.",
@@ -11,8 +13,8 @@ func "power_of_two" {
   f64  = [[ as_f64(as_u64(n + (0x1.8p52 + 1023)) << 52) ]],
 }
 
-func "ldexp" {
-  doc  = "x times 2 to the n, n rounded to a whole number.",
+func "ldexp_far" {
+  doc  = "x times 2 to the n, n rounded to a whole number: what ldexp does where 2^n is no normal number.",
   args = "x, n",
   f32  = [[
     f32 all = rint(minimum(maximum(n, -300), 300));
@@ -27,3 +29,17 @@ func "ldexp" {
     f64 product = x * power_of_two(all - n3 - n2) * power_of_two(n2) * power_of_two(n3);
     return n == n ? product : NAN; ]],
 }
+
+func "ldexp" {
+  doc  = "x times 2 to the n, n rounded to a whole number.",
+  args = "x, n",
+  f32  = [[
+    f32 y = x * as_f32((raw_u32(n + 0x1.8p23) + 127) << 23);
+    rare (!(abs(n) < 126.0)) { y = ldexp_far(x, n); }
+    return y; ]],
+  f64  = [[
+    f64 y = x * as_f64((raw_u64(n + 0x1.8p52) + 1023) << 52);
+    rare (!(abs(n) < 1022.0)) { y = ldexp_far(x, n); }
+    return y; ]],
+}
+

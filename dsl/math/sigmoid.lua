@@ -17,24 +17,16 @@
 --
 --     p = h + l + r^2 (C2 + C3 r + ...),     g = p - h
 --
--- Everything is multiplied by a power of two (S = 2^-32; f64: 2^-64) because s reaches 2^150: the "s" of the body is S s,
--- the 1 of the sum is S, and w is too large by 1 / S, which the last operation takes back. Only this one can leave the
--- normal range, so a subnormal result has a single rounding.
+-- Where s would be no normal number, for |x| of 87 (f64: 708) and more, the result is 1 or e^x: these are rare.
 --
 -- Budget where it is worst, x = -1.1 (the result is 0.25-, r = 0.29), in ULP of the result: last rounding 0.5; 1/2 - w 0.25;
 -- square, polynomial and product in g 0.08 together; r 0.04; e^-r 0.04. Sum 0.91.
 
 constants {
-  -- 3/2 * 2^23 (f64: 2^52): adding it rounds to integer, see exp.lua. With the exponent bias less the scale added, the
-  -- low bits of the sum are the exponent field of S 2^k.
-  SIGMOID_SHIFT_F32 = 0x1.8p23 + 127 - 32,
-  SIGMOID_SHIFT_F64 = 0x1.8p52 + 1023 - 64,
-
-  -- The result is 0 below -103.98 (f64: -745.14) and rounds to 1 above 17.33 (f64: 37.43).
-  SIGMOID_MIN_F32 = -104.0,
-  SIGMOID_MIN_F64 = -746.0,
-  SIGMOID_MAX_F32 =  20.0,
-  SIGMOID_MAX_F64 =  40.0,
+  -- 3/2 * 2^23 (f64: 2^52): adding it rounds to integer, see exp.lua. With the exponent bias added, the low bits of the sum are
+  -- the exponent field of 2^k.
+  SIGMOID_SHIFT_F32 = 0x1.8p23 + 127,
+  SIGMOID_SHIFT_F64 = 0x1.8p52 + 1023,
 
   -- ln2 = HI + LO: HI is ln2 rounded to the type, and x + k HI is exact all the same, see exp.lua.
   SIGMOID_LN2_HI_F32 =  0x1.62e43p-1,
@@ -62,54 +54,75 @@ constants {
   SIGMOID_F64_C11 =  0x1.ad936f59743f3p-26,
 }
 
+func "sigmoid_power_lo" {
+  doc  = "g, where 1 - e^-(h + l) = h + g, |h + l| <= 0.3467.",
+  args = "h, l",
+  f32  = [[
+    f32 r = h + l;
+    f32 r2 = r * r;
+    f32 c4 = fma(SIGMOID_F32_C6, r2, fma(SIGMOID_F32_C5, r, SIGMOID_F32_C4));
+    return fma(fma(c4, r2, fma(SIGMOID_F32_C3, r, SIGMOID_F32_C2)), r2, l); ]],
+  f64  = [[
+    f64 r = h + l;
+    f64 r2 = r * r;
+    f64 r4 = r2 * r2;
+    f64 c10 = fma(SIGMOID_F64_C11, r, SIGMOID_F64_C10);
+    f64 c6 = fma(fma(SIGMOID_F64_C9, r, SIGMOID_F64_C8), r2, fma(SIGMOID_F64_C7, r, SIGMOID_F64_C6));
+    f64 c2 = fma(fma(SIGMOID_F64_C5, r, SIGMOID_F64_C4), r2, fma(SIGMOID_F64_C3, r, SIGMOID_F64_C2));
+    return fma(fma(fma(c10, r4, c6), r4, c2), r2, l); ]],
+  derivation = "tools/fit/sigmoid.sollya",
+}
+
+func "sigmoid_rough" {
+  doc  = "w, and by sigmoid_missing what it misses: sigmoid(x + lo) = w + w e. |x| <= 87 (f32), 708 (f64), |lo| <= ULP(x).",
+  args = "x, lo",
+  f32  = [[
+    f32 t = fma(x, -LOG2E, SIGMOID_SHIFT_F32);
+    f32 s = as_f32(raw_u32(t) << 23);                     // 2^k
+    f32 k = t - SIGMOID_SHIFT_F32;
+    f32 h = fma(k, SIGMOID_LN2_HI_F32, x);
+    return 1 / fma(s, 1 - (h + sigmoid_power_lo(h, fma(k, SIGMOID_LN2_LO_F32, lo))), 1); ]],
+  f64  = [[
+    f64 t = fma(x, -LOG2E, SIGMOID_SHIFT_F64);
+    f64 s = as_f64(raw_u64(t) << 52);
+    f64 k = t - SIGMOID_SHIFT_F64;
+    f64 h = fma(k, SIGMOID_LN2_HI_F64, x);
+    return 1 / fma(s, 1 - (h + sigmoid_power_lo(h, fma(k, SIGMOID_LN2_LO_F64, lo))), 1); ]],
+}
+
+func "sigmoid_missing" {
+  doc  = "e, see sigmoid_rough.",
+  args = "x, lo",
+  f32  = [[
+    f32 t = fma(x, -LOG2E, SIGMOID_SHIFT_F32);
+    f32 k = t - SIGMOID_SHIFT_F32;
+    f32 h = fma(k, SIGMOID_LN2_HI_F32, x);
+    f32 w = sigmoid_rough(x, lo);
+    f32 z = as_f32(raw_u32(t) << 23) * w;
+    return fma(z, sigmoid_power_lo(h, fma(k, SIGMOID_LN2_LO_F32, lo)), fma(z, h, (0.5 - w) + (0.5 - z))); ]],
+  f64  = [[
+    f64 t = fma(x, -LOG2E, SIGMOID_SHIFT_F64);
+    f64 k = t - SIGMOID_SHIFT_F64;
+    f64 h = fma(k, SIGMOID_LN2_HI_F64, x);
+    f64 w = sigmoid_rough(x, lo);
+    f64 z = as_f64(raw_u64(t) << 52) * w;
+    return fma(z, sigmoid_power_lo(h, fma(k, SIGMOID_LN2_LO_F64, lo)), fma(z, h, (0.5 - w) + (0.5 - z))); ]],
+}
+
 func "sigmoid" {
   doc  = "Logistic sigmoid, 1 / (1 + e^-x).",
   args = "x",
   f32  = [[
-    f32 a = x < SIGMOID_MIN_F32 ? SIGMOID_MIN_F32 : x;    // a NaN stays
-    f32 b = a > SIGMOID_MAX_F32 ? SIGMOID_MAX_F32 : a;
-
-    f32 t = fma(b, -LOG2E, SIGMOID_SHIFT_F32);
-    f32 k = t - SIGMOID_SHIFT_F32;
-    f32 s = as_f32(raw_u32(t) << 23);                     // 2^(k - 32)
-    f32 h = fma(k, SIGMOID_LN2_HI_F32, b);
-    f32 l = k * SIGMOID_LN2_LO_F32;
-    f32 r = h + l;
-
-    f32 c3 = fma(fma(fma(SIGMOID_F32_C6, r, SIGMOID_F32_C5), r, SIGMOID_F32_C4), r, SIGMOID_F32_C3);
-    f32 c2 = fma(c3, r, SIGMOID_F32_C2);
-    f32 g = fma(c2, r * r, l);
-
-    f32 w = 1 / fma(s, 1 - (h + g), 0x1p-32);
-    f32 z = s * w;
-    f32 d = fma(w, -0x1p-32, 0.5) + (0.5 - z);
-    f32 e = fma(z, g, fma(z, h, d));
-    return fma(e, w, w) * 0x1p-32;
-  ]],
+    f32 w = sigmoid_rough(x, 0);
+    f32 y = canonical(fma(sigmoid_missing(x, 0), w, w));
+    rare (!(abs(x) < 87.0)) { y = x > 0 ? 1 : exp_any(x); }
+    return y; ]],
   f64  = [[
-    f64 a = x < SIGMOID_MIN_F64 ? SIGMOID_MIN_F64 : x;
-    f64 b = a > SIGMOID_MAX_F64 ? SIGMOID_MAX_F64 : a;
-
-    f64 t = fma(b, -LOG2E, SIGMOID_SHIFT_F64);
-    f64 k = t - SIGMOID_SHIFT_F64;
-    f64 s = as_f64(raw_u64(t) << 52);                     // 2^(k - 64)
-    f64 h = fma(k, SIGMOID_LN2_HI_F64, b);
-    f64 l = k * SIGMOID_LN2_LO_F64;
-    f64 r = h + l;
-
-    f64 c8 = fma(fma(fma(SIGMOID_F64_C11, r, SIGMOID_F64_C10), r, SIGMOID_F64_C9), r, SIGMOID_F64_C8);
-    f64 c5 = fma(fma(fma(c8, r, SIGMOID_F64_C7), r, SIGMOID_F64_C6), r, SIGMOID_F64_C5);
-    f64 c3 = fma(fma(c5, r, SIGMOID_F64_C4), r, SIGMOID_F64_C3);
-    f64 c2 = fma(c3, r, SIGMOID_F64_C2);
-    f64 g = fma(c2, r * r, l);
-
-    f64 w = 1 / fma(s, 1 - (h + g), 0x1p-64);
-    f64 z = s * w;
-    f64 d = fma(w, -0x1p-64, 0.5) + (0.5 - z);
-    f64 e = fma(z, g, fma(z, h, d));
-    return fma(e, w, w) * 0x1p-64;
-  ]],
-  ulp        = { f32 = 0.84, f64 = 0.91 },                -- f32: all arguments, 0.830; f64: the budget above, 0.868 measured
+    f64 w = sigmoid_rough(x, 0);
+    f64 y = canonical(fma(sigmoid_missing(x, 0), w, w));
+    rare (!(abs(x) < 708.0)) { y = x > 0 ? 1 : exp_any(x); }
+    return y; ]],
+  ulp        = { f32 = 0.84, f64 = 0.91 },
   derivation = "tools/fit/sigmoid.sollya",
 }
 

@@ -148,3 +148,33 @@ func "cosh" {
   ulp = { f32 = 0.79, f64 = 0.90 },    -- f32: over all arguments, 0.788; f64: 0.871 measured
   derivation = "tools/fit/sinh.sollya",
 }
+
+func "sinh_near" {
+  doc  = "Hyperbolic sine, the same bits, quicker: where 2^k is normal and the result finite nothing is bounded or scaled.",
+  args = "x",
+  f32  = [[
+    f32 a = abs(x);
+    f32 t = fma(a, LOG2E, 0x1.8p23 + 126);
+    f32 k = t - (0x1.8p23 + 126);
+    f32 s = as_f32(raw_u32(t) << 23);
+    f32 i = as_f32(0x7e000000 - (raw_u32(t) << 23));
+    f32 d = s - i;
+    f32 y = copysign(sinh_sum(d, (s - d) - i, s + i, fma(k, -SINH_LN2_HI_F32, a), k * -SINH_LN2_LO_F32), x);
+    rare (!(a < 87.0)) { y = sinh(x); }
+    return y; ]],
+}
+
+func "cosh_near" {
+  doc  = "Hyperbolic cosine, as sinh_near.",
+  args = "x",
+  f32  = [[
+    f32 a = abs(x);
+    f32 t = fma(a, LOG2E, 0x1.8p23 + 126);
+    f32 k = t - (0x1.8p23 + 126);
+    f32 s = as_f32(raw_u32(t) << 23);
+    f32 i = as_f32(0x7e000000 - (raw_u32(t) << 23));
+    f32 c = s + i;
+    f32 y = canonical(sinh_sum(c, i - (c - s), s - i, fma(k, -SINH_LN2_HI_F32, a), k * -SINH_LN2_LO_F32));
+    rare (!(a < 87.0)) { y = cosh(x); }
+    return y; ]],
+}

@@ -89,6 +89,13 @@ function M.f64_value(bits)
   return (string.unpack("<d", string.pack("<i8", bits)))
 end
 
+-- The bits of 1 / x, for the bits of x: nil unless x is a power of two, either sign, and its inverse is a number. t: f32 or f64
+function M.exact_inverse(bits, t)
+  local x = M.float_value(bits, t)
+  local is_power = bits & (1 << (t.digits - 1)) - 1 == 0 and x ~= 0 and x - x == 0
+  return is_power and M.float_bits(1 / x, t) or nil
+end
+
 -- An integer wrapped to a width: signed or unsigned value range (u64 stays in two's complement)
 function M.wrap(value, bits, signed)
   if bits >= 64 then return value end

@@ -64,7 +64,7 @@ end
 local LONGEST_GUESS = 63
 
 -- The known word nearest to `word`, or nil when none is near. Each further argument: a list or a set of names; of equally near
--- ones that of an earlier set, then the first in order: as runtime/core/base/guess.c guesses.
+-- ones that of an earlier set, then the first in order: as runtime/core/base/status.c guesses.
 function M.nearest(word, ...)
   if #word > LONGEST_GUESS then return nil end
   local best, best_distance = nil, (#word + 2) // 3 + 1

@@ -311,7 +311,7 @@ function M.declare(state, index, name, fields, default_inputs, declared)
       example[op.outputs[1].name], example.y = example.y, nil
     end
     for key, value in pairs(example) do
-      local is_number = math.type(value) ~= nil or ((kind.has_stages or op.reducer) and is_list(value))
+      local is_number = math.type(value) ~= nil or (kind.shape_params and is_list(value))
       if type(key) ~= "string" or not taken[key] or not is_number then
         return fail(state, at, "%s: examples: '%s' is no operand, or its value no number", name, source.shown(key))
       end

@@ -49,7 +49,7 @@ function M.parse_names(state, at, what, text, types)
   if text:find "^%s*$" then return list end
   for item in (text .. ","):gmatch "([^,]*)," do
     local rest = types.row and item:match "^%s*row%s+(.+)$"
-    local kind, name = (rest or item):match "^%s*([%w_]+)%s+([%w_]+)%s*$"
+    local word, name = (rest or item):match "^%s*([%w_]+)%s+([%w_]+)%s*$"
     if not name then name = (rest or item):match "^%s*([%w_]+)%s*$" end
     if not name or not names.is_free_name(name) or names.TYPED_FUNCTION[name] or names.is_word_of_bodies(model, name) then
       fail(state, at, "%s: '%s' is not a name", what, source.shown(item))
@@ -59,12 +59,12 @@ function M.parse_names(state, at, what, text, types)
       fail(state, at, "%s: '%s' occurs twice", what, name)
       return nil
     end
-    if kind and (kind == "row" or not types[kind]) then
-      fail(state, at, "%s: unknown type '%s'%s", what, source.shown(kind), source.suggest(kind, types))
+    if word and (word == "row" or not types[word]) then
+      fail(state, at, "%s: unknown type '%s'%s", what, source.shown(word), source.suggest(word, types))
       return nil
     end
     seen[name] = true
-    list[#list + 1] = { name = name, type = kind, is_row = rest ~= nil or nil }
+    list[#list + 1] = { name = name, type = word, is_row = rest ~= nil or nil }
   end
   return list
 end

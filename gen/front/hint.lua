@@ -9,8 +9,8 @@ local M = {}
 
 M.COMMENT = "; '//' behind a value is floor_divide: a comment begins with '#'"
 
--- Whether a "//" that divides stands before token `index` so that it may have been meant as a comment: it is one of the two tokens
--- before it or, where the text beyond cannot be read, on the same line.
+-- Whether a "//" before token `index`, which divides, may have been meant as a comment. Such a "//" is one of the two tokens before it; or,
+-- where the text beyond cannot be read, it is on the same line.
 local function may_be_comment(text, tokens, index, at)
   local is_unread = index > #tokens
   for k = index - 1, 1, -1 do

@@ -120,6 +120,7 @@ function M.run(src, tokens, env)
   local steps = 0
   local strings = debug.getmetatable ""
   debug.setmetatable("", nil)
+  local hook, mask, count = debug.gethook()
   debug.sethook(function()
     steps = steps + 100
     if steps > M.MAX_STEPS then error({ limit = "more steps than a spec may take" }, 0) end
@@ -137,7 +138,7 @@ function M.run(src, tokens, env)
     end
     return e
   end)
-  debug.sethook()
+  debug.sethook(hook, mask, count)
   debug.setmetatable("", strings)
   if ok then return true end
   local position = M.line_start(src, line_of_error or 1)

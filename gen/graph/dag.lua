@@ -105,7 +105,7 @@ function M.value_of(node, without_rare)
   return node
 end
 
--- The nodes that `roots` need, arguments before their users. without_rare: as in args_of; known: nodes (as keys) whose arguments are not
+-- The nodes that `roots` need, arguments before their users. without_rare: as in args_of; known: a set of nodes; their arguments are not
 -- needed.
 function M.order(roots, without_rare, known)
   local list, state = {}, {}

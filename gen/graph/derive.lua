@@ -278,10 +278,25 @@ local function bodies_of(types, op, wrt)
   return bodies
 end
 
+-- A text with blanks for comments, in time linear in its length.
+local function without_comments(text)
+  local parts, at = {}, 1
+  while true do
+    local start = text:find("/[/*]", at)
+    if not start then break end
+    parts[#parts + 1] = text:sub(at, start - 1)
+    local is_line = text:sub(start + 1, start + 1) == "/"
+    local _, stop = text:find(is_line and "\n" or "*/", start + 2, true)
+    at = stop and (is_line and stop or stop + 1) or #text + 1
+  end
+  parts[#parts + 1] = text:sub(at)
+  return table.concat(parts, " ")
+end
+
 -- The names in a text, and those of them that it assigns.
 local function names_in(text)
   local names, assigned = {}, {}
-  text = text:gsub("/%*.-%*/", " "):gsub("//[^\n]*", " ")
+  text = without_comments(text)
   for name in text:gmatch "[%a_][%w_]*" do names[name] = true end
   for name in text:gmatch "%f[%w_]([%a_][%w_]*)%s*=%f[^=]" do assigned[name] = true end
   return names, assigned
@@ -333,7 +348,7 @@ local function make(model, op)
   local types, by = model.types, op.grad and op.grad.by or float_inputs(op)
   local has_stages = kinds.of(op).has_stages
   local backward = {
-    name = op.name .. "_backward", c_name = op.c_name .. "_backward", builtin = op.builtin, kind = has_stages and "row" or "elementwise",
+    name = op.name .. "_backward", c_name = op.c_name .. "_backward", builtin = op.builtin, kind = kinds.of(op).derivative_kind,
     doc = doc_of(op, by),
     examples = {}, ulp = op.grad_ulp or {}, file = op.file, line = op.line, location = op.location, params = op.params,
     constants = op.constants, tables = op.tables, dtypes = {}, outputs = {}, assigns = #by > 1, backward_of = op.name,

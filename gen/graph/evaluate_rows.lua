@@ -7,6 +7,7 @@ local dag_of = require "gen.graph.dag"
 local evaluate = require "gen.graph.evaluate"
 local evaluate_scans = require "gen.graph.evaluate_scans"
 local expr = require "gen.graph.expr"
+local kinds = require "gen.kinds.kinds"
 
 local M = {}
 
@@ -50,6 +51,13 @@ function M.combine(model, op, A)
     for k = 1, n do values[dag.inputs[k].name], values[dag.inputs[n + k].name] = a[k], b[k] end
     return { evaluate.run(model.types, dag, values) }
   end
+end
+
+-- What has the types of the outputs of an op over axes, and the function (that, values) -> its results for values of operands by name.
+function M.of(model, op, K)
+  if not kinds.of(op).has_body then return evaluate_scans.of(model, op, K) end
+  local dag = expr.op_dag(model, op, K)
+  return dag, function(of, values) return M.run(model, of, values) end
 end
 
 local function at(value, k) return type(value) == "table" and value[k] or value end

@@ -16,10 +16,10 @@ local function operands(dag, list)
   return values
 end
 
--- Lists of numbers -> the list of an op's results, of each output; nil where one is no value of its type. A number stands for all elements.
+-- Runs a scan that has states. values: input name -> a list with a number for each element, or one number for all elements. Returns a list of
+-- results for each output; nil if a number is no value of the input's type.
 local function carried(model, op, dags, values)
   local kind, count, results = kinds.of(op), 0, {}
-  local initial = kind.is_adjoint and op.initial or nil
   for k in ipairs(op.outputs) do results[k] = {} end
   for _, input in ipairs(op.inputs) do
     local given = values[input.name]
@@ -30,7 +30,7 @@ local function carried(model, op, dags, values)
     for at, input in ipairs(op.inputs) do
       local given, place = values[input.name], input.name == op.before and k - 1 or k
       local value = given
-      if place == 0 then value = initial elseif type(given) == "table" then value = given[place] end
+      if place == 0 then value = op.initial elseif type(given) == "table" then value = given[place] end
       list[at] = evaluate.value_of(value, model.types.by_name[dags.lift.inputs[at].type])
       if list[at] == nil then return nil end
     end
@@ -43,7 +43,7 @@ local function carried(model, op, dags, values)
   end
   local segment, B, R, Q -- since the beginning of a segment; the carries of a segment, a chunk and a span
   for step = 1, count do
-    local k, at = kind.is_adjoint and count + 1 - step or step, step - 1
+    local k, at = kind.from_end and count + 1 - step or step, step - 1
     local list = elements(k)
     if not list then return nil end
     list[#list + 1] = k - 1
@@ -62,7 +62,7 @@ end
 -- For evaluate.check_examples: what has the types of the outputs of an op that computes in K, and the function of its inputs.
 function M.of(model, op, K)
   local A = kinds.of(op).accumulator(model.types, op, K)
-  if states.has(op) then
+  if op.has_states then
     local dags = states.of(model, op, A)
     return { outputs = dags.finish.outputs }, function(_, values) return carried(model, op, dags, values) end
   end

@@ -8,6 +8,7 @@
 local foreign = require "gen.front.foreign"
 local hint = require "gen.front.hint"
 local parse = require "gen.front.parse"
+local costs = require "gen.graph.costs"
 local expr = require "gen.graph.expr"
 local derive = require "gen.graph.derive"
 local kinds = require "gen.kinds.kinds"
@@ -134,20 +135,18 @@ local function guarded(src, f, ...)
 end
 
 -- For parse_host. is_bound: a scan that has states may be called, too
-local function reduces(model, name, at, is_bound)
+local function axes_of_call(model, name, at, is_bound)
   local op = expr.op_called(model, name)
   local kind = op and kinds.of(op)
-  if op and kind.is_scan then
-    if not (kind.may_come(op) or is_bound and #op.outputs == 1) then
-      fail("unsupported", at, "%s is no part of an expression: %s", source.shown(name), kind.refusal(op))
-    end
-    return { scans = true }
+  if not op or not kind.axes_of_call then return nil end
+  if kind.may_come and not (kind.may_come(op) or is_bound and #op.outputs == 1) then
+    fail("unsupported", at, "%s is no part of an expression: %s", source.shown(name), kind.refusal(op))
   end
-  return op and kinds.of(op).has_stages and { is_reduced = op.is_reduced } or nil
+  return kind.axes_of_call(op)
 end
 
 local function read(src, model, max_bytes, is_bound)
-  local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name, at) return reduces(model, name, at, is_bound) end)
+  local body = parse.parse_host(src.text, model.types.by_name, max_bytes, function(name, at) return axes_of_call(model, name, at, is_bound) end)
   body.text = src.text
   local names = names_of(body)
   names.name = body.name or "expression"
@@ -416,7 +415,7 @@ end
 --   { dag, inputs = nodes, slots = param nodes (index: of the param, from 0; type) in the order of the kernel's parameters,
 --     outputs = nodes before they are stored, out_dtypes = the dtypes that they have of themselves,
 --     names = { name, inputs, outputs, params }, reduces = whether it has calls that reduce: nodes "reduce", index: the number of
---     the call whose axes they are over; first_scan = the position of a call that scans, which gives a node "scan", or nil }
+--     the call that has their axes; first_scan = the position in the text of the first call that scans; nil: none does }
 -- or nil, message, kind ("syntax", "notfound", "dtype", "limit"). out_dtypes may be nil: what the outputs will be stored as.
 -- is_bound: it is the bound of a scan, which may call it
 function M.host_dag(model, text, in_dtypes, out_dtypes, is_bound)
@@ -424,8 +423,8 @@ function M.host_dag(model, text, in_dtypes, out_dtypes, is_bound)
 end
 
 -- One kernel of an expression for kernels.file: { record, dag }, or nil, message, kind. request: { symbol, canonical (or any
--- other text), in_dtypes, out_dtypes, classes = a letter an operand, rank = 1 or 2 }. has_rows: the target has kernels of all stages of
--- an expression that reduces
+-- other text), in_dtypes, out_dtypes, classes = a letter an operand, rank = 1 or 2, most_cost = a limit (costs.lua), or nil }. has_rows: the
+-- target has kernels of all stages of an expression that reduces
 function M.entry(model, request, has_rows)
   local src = source_of(request.canonical)
   return guarded(src, function()
@@ -449,6 +448,10 @@ function M.entry(model, request, has_rows)
       -- a condition is stored as bool, or as the number that it is
       if outputs[k].type == "bool" then outputs[k] = host.dag:make("cast", types.by_name[dtype].compute, { outputs[k] }) end
     end
+    local cost = costs.of(types, outputs, not has_rows)
+    if request.most_cost and cost > request.most_cost then
+      fail("limit", 1, "its kernel has about %d instructions, more than %d (compile_cost_limit)", cost, request.most_cost)
+    end
     local op = { name = host.names.name, bodies = { any = src }, file = src.name, line = 1 }
     local record = { name = request.symbol, op = op, dtypes = dtypes, rank = tostring(request.rank), classes = request.classes,
                      template = "elementwise", fused = host.fused }
@@ -456,7 +459,7 @@ function M.entry(model, request, has_rows)
     if host.reduces then
       dag.index, dag.combine_of = host.dag.index, function(by, A) return expr.combine(model, by, A) end
     end
-    return { record = record, dag = dag, reduces = host.reduces }
+    return { record = record, dag = dag, reduces = host.reduces, cost = cost }
   end)
 end
 

@@ -125,7 +125,7 @@ end
 -- A call of an op on literals alone: a literal; nil: it is none.
 function Scope:literal_op(op, values, which, node)
   local types, n_in = self.state.types, #op.inputs
-  if n_in == 0 or kinds.of(op).has_stages or kinds.of(op).is_scan or self.state.exact then return nil end
+  if n_in == 0 or not kinds.is_formula(op) or self.state.exact then return nil end
   local are_literals, are_whole = literals(values, function(k) return k <= n_in and op.inputs[k].type == "bool" end)
   if not are_literals then return nil end
   local is_whole = are_whole and not op_types.is_floating(types, op) and op_types.is_listed(op, "i64")

@@ -23,8 +23,8 @@
 --               At kinks they are PyTorch's: half of grad to each of two equal operands, 0 to the argument 0 of abs
 --   c, cuda     the spelling in a target: $1 $2 $3 are the arguments, $t the type computed in, $f the first argument's; other
 --               words are the target's. Or a table of spellings by computed type or kind; of_bool: the first argument is a
---               condition; constant: the last argument is a constant; of_operand: it is an operand, whose NaN has the bits that lie in
---               memory; any: all else
+--               condition; constant: the last argument is a constant; of_operand: it is an operand, so that a NaN has
+--               the bits that it has in memory; any: all else
 --   cuda_free   the spelling as an operand where a NaN's bits do not matter: the hardware changes signs as it reads
 --   exact       the spelling in numbers of 113 bits, conditions as int, for `check --measure`; nil: bodies that use the operation are
 --               not measured
@@ -51,6 +51,16 @@ local function primitive(row)
 end
 
 local function is_const(node) return node.op == "const" end
+
+-- What a condition is that a constant decides, or nil. absorbing: the value (0 or 1) that decides "and" and "or".
+local function decided_by(absorbing)
+  return function(_, type_name, args)
+    if type_name ~= "bool" then return nil end
+    for k = 1, 2 do
+      if is_const(args[k]) then return args[k].value == absorbing and args[k] or args[3 - k] end
+    end
+  end
+end
 
 ---------------------------------------------------------------------------------------------------- arithmetic
 
@@ -93,7 +103,7 @@ primitive {
   evaluate = function(x, y) return x / y end,
   derive = { "grad / y", "-(grad * (out / y))" },
   c = { float = "$1 / $2" },
-  cuda = { f32 = "__fdiv_rn($1, $2)", f64 = "__ddiv_rn($1, $2)" },
+  cuda = "qc_div_$t($1, $2)",
   exact = "$1 / $2",
 }
 
@@ -274,6 +284,7 @@ primitive {
   name = "and", arguments = 2, takes = "bits", operator = "&", signless = true, family = "bits",
   doc = "Bits set in both; of conditions, both hold.",
   fold = function(x, y) return x & y end,
+  simplify = decided_by(0),
   c = { integer = "($t)($1 & $2)", bool = "$1 & $2" },
   cuda = { integer = "($t)($1 & $2)", bool = "$1 && $2" },
   exact = "$1 & $2",
@@ -283,6 +294,7 @@ primitive {
   name = "or", arguments = 2, takes = "bits", operator = "|", signless = true, family = "bits",
   doc = "Bits set in either; of conditions, at least one holds.",
   fold = function(x, y) return x | y end,
+  simplify = decided_by(1),
   c = { integer = "($t)($1 | $2)", bool = "$1 | $2" },
   cuda = { integer = "($t)($1 | $2)", bool = "$1 || $2" },
   exact = "$1 | $2",
@@ -308,6 +320,7 @@ primitive {
 primitive {
   name = "lnot", arguments = 1, takes = "bool", prefix = "!", family = "bits",
   doc = "Whether the condition does not hold.",
+  simplify = function(dag, _, args) return is_const(args[1]) and dag:constant("bool", 1 - args[1].value) or nil end,
   evaluate = function(x) return 1 - x end,
   c = { bool = "~$1" },
   cuda = { bool = "!$1" },
@@ -374,11 +387,20 @@ primitive {
 
 ---------------------------------------------------------------------------------------------------- comparisons
 
+-- Comparisons of unsigned integers that a zero decides: the zero's place among the arguments, and what holds. No compiler then warns.
+local OF_ZERO = { lt = { 2, 0 }, gt = { 1, 0 }, ge = { 2, 1 }, le = { 1, 1 } }
+
 -- c, cuda: of numbers, then of conditions
 local function comparison(name, operator, signless, holds, c, cuda, doc)
   primitive {
     name = name, arguments = 2, takes = "any", result = "bool", operator = operator, signless = signless, family = "compare",
     doc = doc,
+    simplify = function(dag, _, args)
+      local t, of_zero = dag.types.by_name[args[1].type], OF_ZERO[name]
+      if t.kind ~= "integer" or t.signed or not of_zero then return nil end
+      local zero = args[of_zero[1]]
+      return is_const(zero) and zero.value == 0 and dag:constant("bool", of_zero[2]) or nil
+    end,
     evaluate = function(x, y, _, at) return holds(x, y, at.of) and 1 or 0 end,
     c = { any = "Q_MASK(m$m, $1 " .. operator .. " $2)", of_bool = c },
     exact = "$1 " .. operator .. " $2",

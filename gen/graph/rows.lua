@@ -95,12 +95,12 @@ end
 -- The stages of a DAG (of expr.op_dag). Returns { stages, reduces, n_rows, row_types }.
 --   stages   list of { is_row, dag or nil, ins, outs, reduces }: ins, outs are values { input = k } | { output = k } | { row = r } |
 --            { temp = t }, with is_element, in the order of the dag's inputs and outputs; no dag: the one value is an input as it is, for
---            each of `reduces`: list of { from = value, others, type, to = row, op }; others: the further parts of a state, whose
---            row values follow `to`
+--            each of `reduces`: list of { from = value, others, type, to = row, op }; others: the further parts of a state. Their row
+--            values follow `to`
 --   reduces  all of these
---   scans    of the nodes "scan": list of { op, type, is_reverse, is_exclusive }. A stage that reads some of them has `feeders`, in order: list
---            of { scan = number, dag, ins }, whose dag computes what is scanned; of the stage and of feeders an input may be { scan = number }.
---            is_reverse of a stage: these scans, and so the stage, begin at the end
+--   scans    list of { op, type, is_reverse, is_exclusive }, one for each node "scan". A stage that reads scans has `feeders`, in order: list
+--            of { scan = number, dag, ins }. The dag of a feeder computes what is scanned. An input of the stage or of a feeder may be
+--            { scan = number }. is_reverse of a stage: it and its scans begin at the end
 -- Of a program with `again`, the last stage reads a value that an earlier one has stored in place of the output; `again` is the same
 -- stage without it.
 function M.stages(types, source)

@@ -33,7 +33,7 @@ function M.stage_of(model, name)
     c_name, K, number = name:match "^([^:]+):(%w+):(%w+)$"
     op = c_name and model.op_of_name[c_name]
     if op and number == "combine" and op.reducer then return expr.combine(model, op, K) end
-    if op and BODIES[number] and states.has(op) then return states.of(model, op, K)[number] end
+    if op and BODIES[number] and op.has_states then return states.of(model, op, K)[number] end
   end
   if not op then fail("no kernel %s", name) end
   local dag, message = expr.op_dag(model, op, K)

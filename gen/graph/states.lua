@@ -34,9 +34,6 @@ end
 
 local INDEX = { name = "index", type = "i64" }
 
--- Whether an op has states of its own, beside a combine.
-function M.has(op) return op.reducer ~= nil and (kinds.of(op).is_adjoint or op.is_lifted) or false end
-
 -- Of an op that computes in K: { lift, combine, finish = DAGs, parts = list of { name, type } }. Inputs of lift: the op's, and the place; of
 -- combine: the parts of a, then of b; of finish: the parts of a, the op's inputs, the place.
 function M.of(model, op, K)
@@ -47,7 +44,7 @@ function M.of(model, op, K)
   for k, part in ipairs(parts) do finished[k] = { name = combine.parts and "a." .. part.name or "a", type = part.type } end
   table.move(lifted, 1, #lifted, #finished + 1, finished)
   lifted[#lifted + 1], finished[#finished + 1] = INDEX, INDEX
-  local outputs = op.assigns and M.has(op) and {} or nil
+  local outputs = op.assigns and op.has_states and {} or nil
   for k, output in ipairs(outputs and op.outputs or {}) do outputs[k] = { name = output.name, type = output.type or K } end
   return { parts = parts, combine = combine,
            lift = op.reducer.lift and dag_of_body(model, op, "lift", K, lifted, combine.parts) or same(model, lifted[1]),
@@ -57,7 +54,7 @@ end
 -- What is wrong with the bodies of an op for a dtype that it takes: a message and its kind, or nil.
 function M.trouble(model, op, K)
   local A = kinds.of(op).accumulator(model.types, op, K)
-  local ok, failure = pcall(M.has(op) and M.of or expr.combine, model, op, A)
+  local ok, failure = pcall(op.has_states and M.of or expr.combine, model, op, A)
   if ok then return nil end
   if type(failure) ~= "table" then error(failure, 0) end
   if not failure.source then return string.format("%s: %s: %s", op.location, op.name, failure.message), failure.kind or "syntax" end

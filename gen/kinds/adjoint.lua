@@ -17,7 +17,9 @@ local M = {}
 M.name, M.declarator = "adjoint", "adjoint"
 M.has_body = false -- lift, combine and finish are what make the op
 M.may_alias = true
-M.is_adjoint = true
+M.from_end = true
+M.not_measured = scan.not_measured
+M.cuda_form = "adjoints"
 M.may_be_added = true
 M.has_own_entry, M.has_own_nest = true, true
 M.runtime_needs = scan.runtime_needs
@@ -41,7 +43,7 @@ end
 
 -- bodies(field): the bodies of a field, by dtype or kind
 function M.declare(op, fields, bodies, types)
-  op.backward_of, op.before = fields.of, fields.before
+  op.backward_of, op.before, op.has_states = fields.of, fields.before, true
   scan.declare_states(op, fields, bodies, types)
 end
 
@@ -160,6 +162,10 @@ function M.own_rows(types, op, records, context)
   return { string.format("static const qn_adjoint_op adjoint_%s = {\n  .rows = {%s},\n  .before = %d,\n  .elements = %d,\n};\n", op.c_name,
                          table.concat(rows, ",\n           "), M.before(op), op.elements) }, "&adjoint_" .. op.c_name
 end
+
+-- What the runtime gets of an op of a spec. kit: see row_packed.lua
+M.packed_form = 3
+function M.packed(kit, op, built) return string.pack("<i4I4", M.before(op), op.elements) .. scan.packed(kit, op, built) end
 
 M.table = { header = "core/kinds/kind_adjoint.h" }
 function M.table.text() return "" end

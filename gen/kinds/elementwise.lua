@@ -11,6 +11,7 @@ M.output_dtype = "promoted" -- what documentation says the dtype of an output is
 M.computes = true -- its kernels compute in dtypes, and are measured; others see bits, or nothing
 M.has_body = true
 M.has_derivative = true
+M.derivative_kind = "elementwise" -- that of the ops that are derivatives of its ops
 M.may_alias = true -- an output may be an input's memory
 M.may_be_added = true -- by a spec, at run time
 

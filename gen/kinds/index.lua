@@ -10,6 +10,7 @@ local M = {}
 
 M.name, M.mark, M.schema = "index", "index", { index = "boolean" }
 M.has_body, M.may_alias, M.has_own_entry = true, true, true
+M.cuda_form = "indices"
 M.has_indices = true -- its kernels read the indices of elements, as an operand
 M.needs_runtime = "its kernels take the indices of elements, which the runtime makes"
 M.output_dtype, M.dtypes_words = "output", "the caller's choice"

@@ -18,7 +18,18 @@
 --   has_own_nest          its outputs have loops of their own: qn_tensor_check_apart of the runtime
 --   output_dtype, dtypes_words      for documents and reports
 --   trouble(fields, is_builtin), declare(op, fields), check(op, fields, model), check_outputs(op, fields, types), result(fields)   what a spec says
---   declared(model, op)   what follows from it for other ops; is_adjoint   its bodies are those of gen/graph/states.lua
+--   declared(model, op)   what follows from it for other ops
+--   derivative_kind, bound_kind     the kind of the ops that are derivatives of its ops, and of a bound as an op
+--   axes_of_call(op)      a call of it in an expression may say axes: what gen/front/parse.lua reads them into, { is_reduced } or { scans }
+--   may_come(op)          whether it may be part of an expression in spite of its refusal; that of others may come to an end
+--   of_none(types, op, A) the result of no elements, in the accumulator's dtype
+--   from_end              its states are carried from the end of an axis to its beginning
+--   combine_claims        gen/tools/claims.lua tries whether its combine is associative; commutative: that, too
+--   depth(n), bound_is_expression, no_bound(op)     of gen/tools/bounds.lua: additions that one of n elements takes part in at most; a bound is
+--                         read as an expression, not as a body; why there may be none
+--   not_measured          why gen/tools/measure.lua does not measure its ops; nil: it does where they take floats
+--   packed_form, packed(kit, op, built)             what the runtime gets of an op of a spec beyond other ops: see row_packed.lua, spec_forms.h
+--   cuda_form             which function of gen/targets/cuda/source.lua makes an entry of it
 --   own_inputs, own_params          names that a body has beyond inputs and params: operands, parameters of its kernels, which
 --                         qn_kind.n_positions and .bind of the runtime give; names: both lists in one, made here
 --   refusal(op)           why it is no part of an expression; nil: it may be
@@ -53,7 +64,8 @@ for _, kind in ipairs(M.list) do
     local inputs, params = kind.own_inputs or {}, kind.own_params or {}
     kind.names = table.move(params, 1, #params, #inputs + 1, table.move(inputs, 1, #inputs, 1, {}))
   end
-  for _, key in ipairs { "class", "output_dtype", "compute_type", "kernel_dtypes", "promotion", "param_dtypes" } do -- flags are each kind's own
+  for _, key in ipairs { "class", "output_dtype", "compute_type", "kernel_dtypes", "promotion", "param_dtypes",
+                         "derivative_kind" } do -- flags are each kind's own
     kind[key] = kind[key] or elementwise[key]
   end
 end

@@ -22,6 +22,7 @@ for key, value in pairs(row) do M[key] = value end
 M.name, M.declarator = "reduction", "reduction"
 M.has_body = true -- a call of itself
 M.calls_itself = true
+M.combine_claims = { commutative = true }
 M.schema = { initial = "string", last = "string", accumulate = "string", result = "string", combine = "string table",
              lift = "string table", finish = "string table", identity = "number boolean", empty = "number boolean", order = "string",
              state = "string", finds = "string", bound = "string table", absorbs = "number", repeats = "boolean" }

@@ -7,6 +7,7 @@
 -- the stages of gen/graph/rows.lua; what reduces is shared by all ops.
 
 local elementwise = require "gen.kinds.elementwise"
+local row_packed = require "gen.kinds.row_packed"
 local source = require "gen.base.source"
 
 local M = {}
@@ -18,6 +19,9 @@ M.own_inputs = { "index" }
 M.own_params, M.own_param_type = { "count" }, "i64"
 M.input_types = { bool = true, i64 = true, row = true }
 M.has_stages = true
+M.bound_kind, M.derivative_kind = "row", "row"
+M.not_measured = "it reduces"
+M.cuda_form = "rows"
 M.may_be_added = true
 M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
@@ -81,6 +85,15 @@ end
 -- Its class, and the parameters that give the shape. Both depend on whether its outputs are reduced, which its body says.
 function M.class_of(op) return op.is_reduced and "reduction" or "basic" end
 function M.shape_params(op) return op.is_reduced and { AXES, KEEPDIMS, op.initial and INITIAL or op.last and LAST or nil } or { AXES } end
+
+function M.axes_of_call(op) return { is_reduced = op.is_reduced } end
+
+-- ORDER docs/internals/reductions.md, the tree
+function M.depth(n)
+  local depth, chunks = 19, (n + 255) // 256
+  while chunks > 1 do depth, chunks = depth + 1, (chunks + 1) // 2 end
+  return depth
+end
 
 M.compute_type = elementwise.compute_type
 
@@ -303,6 +316,9 @@ function M.own_rows(types, op, records, context)
   return out, "&row_" .. op.c_name
 end
 
+-- What the runtime gets of an op of a spec.
+M.packed_form, M.packed = 1, row_packed.packed
+
 -- The runtime's table of what reduces. packs_of: see kinds.lua
 M.table = { header = "core/row/row_program.h" }
 function M.table.text(packs_of, upper, bits_of)
@@ -339,7 +355,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- what reduces
 
-M.templates = { "reduce_inner", "reduce_free", "reduce_columns", "reduce_parts" }
+M.templates = { "reduce_inner", "reduce_lanes", "reduce_free", "reduce_columns", "reduce_parts" }
 
 -- A run in parts without a loop; `above`: the greater ones below 16
 local RUNS = { { n = 16, above = -1 }, { n = 8, above = 0 }, { n = 4, above = 8 }, { n = 2, above = 12 }, { n = 1, above = 14 } }
@@ -392,6 +408,41 @@ local function is_narrow(types, combine, K, A, is_free)
   return K ~= A and not combine.parts and (sums or K == "bool" and A == "u8")
 end
 
+-- How four vectors of `width` lanes, one of each row, are combined to one: lists of the lanes that are combined, for each size of vectors.
+local function spreads_of(size)
+  local list = {}
+  for _, bytes in ipairs { 64, 32, 16 } do
+    local width = bytes // size
+    local function lanes(lane_of)
+      local texts = {}
+      for l = 0, width - 1 do texts[l + 1] = math.tointeger(lane_of(l)) end
+      return table.concat(texts, ", ")
+    end
+    local function part(half, from) -- of both vectors, of each group of 2 * half lanes the `half` from `from` on
+      return lanes(function(l)
+        local of = l % (width // 2)
+        return (l < width // 2 and 0 or width) + of // half * 2 * half + of % half + from
+      end)
+    end
+    if width >= 4 then
+      local turned, half, quarter = {}, width // 2, width // 4
+      for step = quarter // 2, 1, -1 do
+        if quarter % (2 * step) == 0 then turned[#turned + 1] = lanes(function(l) return l ~ step end) end
+      end
+      list[#list + 1] = { condition = (#list == 0 and "if" or "elif") .. " Q_STRIP_BYTES == " .. bytes, low = part(half, 0), high = part(half, half),
+                          low_pairs = part(quarter, 0), high_pairs = part(quarter, quarter), turned = turned }
+    end
+  end
+  return list
+end
+
+-- The instruction that finds the larger or the smaller of two vectors of a float; nil: the combine is another one.
+local function top_of(t, root, is_free)
+  local word = t.kind == "float" and is_free and ({ maximum = "max", minimum = "min" })[root.op]
+  return word and { word = word, says = word == "max" and "largest" or "smallest", size = t.bits // 8, least = 4 * (t.bits // 8),
+                    suffix = t.bits == 32 and "ps" or "pd", bits = t.bits == 32 and "i16" or "i8" }
+end
+
 -- direct: how a kernel of elements computes one: { arguments = list of { name, is_element }, ... }, or nil
 function M.reducer_values(c, types, record, name, direct)
   local lines, result = c.body(types, record.combine, { "a", "b" })
@@ -402,7 +453,7 @@ function M.reducer_values(c, types, record, name, direct)
   local form = { element = t.c, both = "q_both_" .. name, unsigned = "u" .. t.bits, mask = "m" .. t.bits,
                  is_maximum = t.kind == "float" and root.op == "maximum" and record.is_free,
                  lift = from ~= t and from.kind == "bool" and "0 != " or "", part = from ~= t and root.op == "add" and NARROW[from.name] or nil }
-  local rows, columns, folds = {}, {}, {}
+  local rows, columns, folds, top = {}, {}, {}, top_of(t, root, record.is_free)
   local function computed(i)
     local arguments = {}
     for k, argument in ipairs(direct.arguments) do
@@ -431,8 +482,26 @@ function M.reducer_values(c, types, record, name, direct)
     end
   end
   return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
-           fused = false, light = false, direct = direct or false,
+           fused = false, light = false, direct = direct or false, top = top or false, rows = { 1, 2, 3 },
+           spreads = top and spreads_of(t.bits // 8) or {}, strip = top and is_widened and c.widen_strip(types, from.name, "x", "to") or false,
            combine = lines, result = result, lift = form.lift, runs = rows, columns = columns, folds = folds }
+end
+
+-- The operator of a combine that vectors have, too; nil: it is another one.
+local function operator_of(types, combine, A)
+  local root = not combine.parts and combine.outputs[1]
+  if types.by_name[A].kind ~= "float" or not root then return nil end
+  return root.args[1] == combine.inputs[1] and root.args[2] == combine.inputs[2] and ({ add = "+", mul = "*" })[root.op] or nil
+end
+
+-- Of a reduction with such an operator: lanes in registers.
+local function lanes_values(c, types, record)
+  local t, from = types.by_name[record.K], types.by_name[record.dtypes[1]]
+  local is_widened = from ~= t
+  return { element = t.c, stored = from.c, size = t.bits // 8, mask = "i" .. t.bits, operator = operator_of(types, record.combine, record.K),
+           convert = is_widened and c.widen_one(types, from.name, "tail[l]") or "tail[l]", spreads = spreads_of(t.bits // 8), rows = { 0, 1, 2, 3 },
+           strip = is_widened and c.widen_strip(types, from.name, "x + p", "to + p") or false,
+           widen = is_widened and c.widen(types, from.name) or false }
 end
 
 -- Of a state with several parts.
@@ -482,10 +551,11 @@ function M.packs(kit, add, _, ops, records_of)
                      is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = M.reducer_values, finds = op.reducer.finds,
                      absorbs = op.reducer.absorbs, is_repeatable = op.reducer.is_repeatable,
                      fuses = M.fused(kit.types, op, A, combine) ~= nil }
-    local inner = op.reducer.is_repeatable and "reduce_free" or "reduce_inner"
+    local inner = op.reducer.is_repeatable and "reduce_free" or operator_of(kit.types, combine, A) and "reduce_lanes" or "reduce_inner"
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
       for field, value in pairs(fields) do record[field] = value end
+      if template == "reduce_lanes" then record.values = lanes_values end
       add(name(part, dtypes, classes), record)
     end
     local both = { A, A, A }

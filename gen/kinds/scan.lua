@@ -17,7 +17,10 @@ local source = require "gen.base.source"
 local M = {}
 
 M.name, M.declarator, M.default_inputs = "scan", "scan", "x"
-M.is_scan = true
+M.bound_is_expression = true -- it may call scans
+M.combine_claims = { commutative = false }
+M.not_measured = "it scans"
+M.cuda_form = "scans"
 M.may_be_added = true
 M.has_body = false -- combine is what makes the op
 M.may_alias = true
@@ -72,7 +75,6 @@ end
 
 -- Sets the bodies of an op's states. bodies(field): the bodies of a field, by dtype or kind
 function M.declare_states(op, fields, bodies, types)
-  op.is_lifted = (fields.lift or fields.finish) ~= nil
   op.reducer = { combine = bodies "combine", lift = fields.lift and bodies "lift", finish = fields.finish and bodies "finish",
                  parts = fields.state and reduction.parse_state(fields.state, types) }
 end
@@ -80,6 +82,7 @@ end
 function M.declare(op, fields, bodies, types)
   op.accumulate, op.result = fields.accumulate, fields.result
   op.finds, op.bound = fields.finds, fields.bound and bodies "bound"
+  op.has_states = (fields.lift or fields.finish) ~= nil
   M.declare_states(op, fields, bodies, types)
 end
 
@@ -134,7 +137,20 @@ end
 M.templates = { "scan_rows", "scan_columns", "scan_places", "scan_adjoint" }
 
 -- Whether it may be called in expressions: with one result, which is a state.
-function M.may_come(op) return #op.outputs == 1 and not op.is_lifted end
+function M.may_come(op) return #op.outputs == 1 and not op.has_states end
+
+-- The result of no elements, in the accumulator's dtype.
+function M.of_none(types, op, A) return row.of_none(types, { reducer = { empty = op.initial } }, A) end
+
+function M.axes_of_call() return { scans = true } end
+
+-- Why it may have no bound.
+function M.no_bound(op) return #op.outputs > 1 and "a scan of several outputs has none" or nil end
+
+-- ORDER docs/internals/reductions.md, scans
+function M.depth(n)
+  return math.min(n - 1, 15) + math.min((n - 1) // 16, 15) + math.min((n - 1) // 256, 255) + (n - 1) // 65536
+end
 
 local function scan_values(c, types, record)
   local lines, result = c.body(types, record.combine, { "a", "b" })
@@ -215,19 +231,16 @@ end
 
 local function lifted_values(c, types, record) return M.state_values(c, types, record) end
 
--- The kernel of a scan with states, for each accumulator.
-local function lifted_records(kit, types, op, wanted, states_for)
+-- The records that make(A) gives for each accumulator, once; records.scans: of each dtype that is computed in the accumulator
+local function by_accumulator(kit, types, op, wanted, make)
   local records, is_made = { scans = {} }, {}
   for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
     local A = M.accumulator(types, op, K)
     records.scans[K] = A
-    if not is_made[A] then
-      local dtypes = { A, A } -- elements, carries
-      for _, output in ipairs(op.outputs) do dtypes[#dtypes + 1] = output.type or A end
-      local classes = ("c"):rep(#dtypes)
-      records[#records + 1] = { name = kit.name_of(op.c_name .. "_rows", dtypes, "2", classes), op = op, K = A, D = A, dtypes = dtypes, rank = "2",
-                                classes = classes, weight = 1, heavy = false, part = "rows", template = "scan_adjoint", values = lifted_values,
-                                states = states_for(op, A) }
+    for _, record in ipairs(is_made[A] and {} or make(A)) do
+      record.op, record.K, record.D, record.rank, record.classes = op, A, A, "2", ("c"):rep(#record.dtypes)
+      record.name, record.weight, record.heavy = kit.name_of(op.c_name .. "_" .. record.part, record.dtypes, "2", record.classes), 1, false
+      records[#records + 1] = record
     end
     is_made[A] = true
   end
@@ -235,33 +248,26 @@ local function lifted_records(kit, types, op, wanted, states_for)
   return records, true
 end
 
--- Its kernels for each accumulator.
-function M.blocks(kit, types, op, wanted, _, combine_for)
-  if op.is_lifted then return lifted_records(kit, types, op, wanted, combine_for) end
-  local records, is_made = { scans = {} }, {}
-  for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do
-    local A = M.accumulator(types, op, K)
-    records.scans[K] = A
-    for _, part in ipairs(is_made[A] and {} or { "rows", "columns" }) do
-      records[#records + 1] = { name = kit.name_of(op.c_name .. "_" .. part, { A, A, A }, "2", "ccc"), op = op, K = A, D = A,
-                                dtypes = { A, A, A }, rank = "2", classes = "ccc", weight = 1, heavy = false, part = part,
-                                template = "scan_" .. part, values = scan_values, combine = combine_for(op, A) }
+-- Its kernels for each accumulator. states_for: with states the graphs of the op's bodies; else that of its combine
+function M.blocks(kit, types, op, wanted, _, states_for)
+  return by_accumulator(kit, types, op, wanted, function(A)
+    if op.has_states then
+      local dtypes = { A, A } -- elements, carries
+      for _, output in ipairs(op.outputs) do dtypes[#dtypes + 1] = output.type or A end
+      return { { part = "rows", dtypes = dtypes, template = "scan_adjoint", values = lifted_values, states = states_for(op, A) } }
     end
-    if op.finds and not is_made[A] then
-      local dtypes = { A, A, "i64", "i64" }
-      records[#records + 1] = { name = kit.name_of(op.c_name .. "_places", dtypes, "2", "cccc"), op = op, K = A, D = A, dtypes = dtypes,
-                                rank = "2", classes = "cccc", weight = 1, heavy = false, part = "places", template = "scan_places",
-                                values = places_values }
+    local made = {}
+    for k, part in ipairs { "rows", "columns" } do
+      made[k] = { part = part, dtypes = { A, A, A }, template = "scan_" .. part, values = scan_values, combine = states_for(op, A) }
     end
-    is_made[A] = true
-  end
-  kit.sort_by_dtype(types, records)
-  return records, true
+    made[3] = op.finds and { part = "places", dtypes = { A, A, "i64", "i64" }, template = "scan_places", values = places_values } or nil
+    return made
+  end)
 end
 
 -- Its kernels for CUDA: one for each dtype, in both widths.
 function M.cuda_records(kit, types, op, wanted, _, _, combine_for)
-  if op.is_lifted then return {}, true end -- on the CPU only
+  if op.has_states then return {}, true end -- on the CPU only
   local records, is_made = {}, {}
   for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do is_made[K] = true end
   for _, t in ipairs(types.list) do
@@ -296,10 +302,36 @@ function M.own_rows(types, op, records, context)
   local others = {}
   for k = 2, #op.initials do others[k - 1] = context.number(op.initials[k]) end
   local more = #others > 0 and string.format("\n  .others = {%s},", table.concat(others, ", ")) or ""
-  if op.is_lifted then more = more .. "\n  .has_states = 1," end
+  if op.has_states then more = more .. "\n  .has_states = 1," end
   return { string.format("static const qn_scan_op scan_%s = {\n  .initial = %s,%s\n  .scans = {%s},\n  .results = {%s},\n};\n", op.c_name,
                          context.number(op.initial), more, table.concat(scans, ",\n            "), table.concat(results, ", ")) },
          "&scan_" .. op.c_name
+end
+
+-- What the runtime gets of an op of a spec: whether it has states, its initials, and for each dtype the accumulator's, the result's and
+-- the programs' names; with states their parts, and the operands of its kernel. kit: see row_packed.lua
+M.packed_form = 2
+function M.packed(kit, op, built)
+  local types, kind, dtypes, initials = kit.types, kit.kind, {}, {}
+  local function indices(items)
+    local list = {}
+    for k, item in ipairs(items) do list[k] = types.by_name[item.type].index end
+    return kit.numbers(list)
+  end
+  for _, t in ipairs(types.list) do
+    local K = built[t.name] and t.kind ~= "bits" and kind.compute_type(types, op, t.name)
+    if K then
+      local A = kind.accumulator(types, op, K)
+      local dag = op.has_states and kit.states(op, A)
+      dtypes[#dtypes + 1] = string.pack("<I4I4I4s4s4", t.index, types.by_name[A].index, types.by_name[kind.result_dtype(types, op, t.name)].index,
+                                        op.name, kit.kernel_name(op, A, "combine"))
+        .. (dag and string.pack("<s4s4", op.reducer.lift and kit.kernel_name(op, A, "lift") or "",
+                                op.reducer.finish and kit.kernel_name(op, A, "finish") or "")
+            .. indices(dag.parts) .. indices(table.move(dag.lift.inputs, 1, #op.inputs, 1, {})) .. indices(dag.finish.outputs) or "")
+    end
+  end
+  for k, value in ipairs(op.initials or { op.initial }) do initials[k] = string.pack("<d", value) end
+  return string.pack("<I4I4", op.has_states and 1 or 0, #initials) .. table.concat(initials) .. string.pack("<I4", #dtypes) .. table.concat(dtypes)
 end
 
 M.table = { header = "core/kinds/kind_scan.h" }

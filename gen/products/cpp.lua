@@ -5,8 +5,8 @@
 
 local banner = require "gen.targets.c.banner"
 local c = require "gen.targets.c.text"
+local c_functions = require "gen.products.c_functions"
 local names = require "gen.targets.c.names"
-local tables = require "gen.products.tables"
 
 local M = {}
 
@@ -24,7 +24,7 @@ local function functions(ops)
       args[#args + 1] = "const View &" .. outs[k]
     end
     local doc = c.comment_lines(op.doc)
-    if #op.params > 0 then doc[#doc + 1] = "Parameters: " .. tables.params_text(op) .. "." end
+    if #op.params > 0 then doc[#doc + 1] = "Parameters: " .. c_functions.params_text(op) .. "." end
     args[#args + 1] = "const Call &call = Call()"
     out[#out + 1] = string.format([[
 // %s

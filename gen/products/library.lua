@@ -4,11 +4,11 @@
 -- that is compiled with.
 
 local banner = require "gen.targets.c.banner"
+local c_functions = require "gen.products.c_functions"
 local cpp = require "gen.products.cpp"
 local digest = require "gen.base.digest"
 local files = require "gen.base.files"
 local primitive_kernels = require "gen.products.primitive_kernels"
-local tables = require "gen.products.tables"
 local targets = require "gen.targets.all"
 local version = require "gen.base.version"
 
@@ -44,7 +44,7 @@ function M.add(job)
   job.put("runtime", "runtime/primitive_table.c", primitive_kernels.table(job.plan.primitives, banner.c "the table of primitives"))
   job.put(nil, "runtime/build_id.h", table.concat(banner.c "what the generated code was made from", "\n")
     .. string.format('\n#define QN_BUILD_ID "%s"\n#define QN_NUMERICS %d\n', job.build_id(), version.NUMERICS))
-  job.put(nil, "quern/ops.h", tables.ops_header(job.plan.ops, banner.c "the typed functions of the ops"))
+  job.put(nil, "quern/ops.h", c_functions.ops_header(job.plan.ops, banner.c "the typed functions of the ops"))
   job.put(nil, "quern/ops.hpp", cpp.ops_header(job.plan.ops))
 end
 

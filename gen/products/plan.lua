@@ -164,7 +164,7 @@ function M.plan(model, options)
   end
   if #dag_errors > 0 then return nil, dag_errors end
   local records_of = {}
-  local function combine_for(op, A) return (states.has(op) and states.of or expr.combine)(model, op, A) end
+  local function combine_for(op, A) return (op.has_states and states.of or expr.combine)(model, op, A) end
   for _, op in ipairs(kept) do
     records_of[op.name] = variants.of_op(model.types, op, wanted, policy, dag_for, combine_for)
   end

@@ -11,7 +11,7 @@ local targets = require "gen.targets.all"
 
 local M = {}
 
--- The op whose kernels have names that begin like this one, or nil: its plan is soon made.
+-- The op that a kernel is of, by the beginning of its name, or nil. The plan of one op is made quickly.
 local function op_of_kernel(model, bare)
   local found
   for _, op in ipairs(model.ops) do

@@ -6,6 +6,7 @@
 
 local abis = require "gen.products.abis"
 local banner = require "gen.targets.c.banner"
+local c_functions = require "gen.products.c_functions"
 local cmake = require "gen.products.cmake"
 local contents = require "gen.products.contents"
 local cpp = require "gen.products.cpp"
@@ -39,7 +40,7 @@ local function public_header(prefix, quern_h, dlpack_h, ops, notes)
     .. names.rename(body, prefix)
     .. "/* ---- The ops ------------------------------------------------------------------------------------------------------\n"
     .. " * One typed function per op, without a lookup. The laws of calling hold. */\n\n"
-    .. names.rename(tables.typed_functions(ops), prefix)
+    .. names.rename(c_functions.typed_functions(ops), prefix)
     .. "\n#ifdef __cplusplus\n}\n#endif\n\n#endif /* " .. guard .. " */\n"
   local at = text:find("@DLPACK@", 1, true) or error("bug: quern.h does not include dlpack.h")
   -- one file, one licence

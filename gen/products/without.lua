@@ -29,7 +29,7 @@ M.list = {
 }
 
 -- The law of overlaps for outputs with loops of their own.
-table.insert(M.list, { files = { "tensor/apart.c" }, instead = {}, note = {}, is_unneeded = function(plan)
+table.insert(M.list, { files = { "tensor/apart.c", "tensor/apart.h" }, instead = {}, note = {}, is_unneeded = function(plan)
   for _, op in ipairs(plan.ops) do
     if kinds.of(op).has_own_nest then return false end
   end

@@ -22,7 +22,7 @@
 --   bare_name(name)   a kernel's name as plans have it; nil: it is none of this target's
 --   show(plan, name, read)   the text of one kernel, or nil and the known names
 --   sources(read, types)   the files for source, parsed once; read is called for every file
---   source(model, banner, request, sources)   the text of one kernel at run time and its items per thread; or nil, message, kind
+--   source(model, banner, request, sources)   the text of one kernel at run time, its items per thread, its cost or nil; or nil, message, kind
 --   run_time_headers(read, types)   the headers that such texts include: list of { name, text }
 -- The first is the CPU's. Every expression can have kernels of it: it also has file (a file of given entries) and headers.
 

@@ -4,12 +4,11 @@
 -- result. Beside the op's inputs and parameters and `count` it has two names. `u` is half of the last place of 1 in the dtype that is
 -- computed in (of integers: f64). `depth` is the number of additions that an element takes part in at most: 19, and one for each
 -- doubling of the number of chunks of 256 elements (docs/reductions.md). A result narrower than what is computed in is rounded once more.
--- Of a scan the body may call scans, over the same axis, and is one of elements; depth is then that of `scan_depth` in
--- tools/measure/accuracy_reductions.c. It is read as an expression.
+-- Of a scan the body may call scans, over the same axis, and is one of elements: it is read as an expression (bound_is_expression of kinds).
+-- depth is that of the kind, for scans the function `scan_depth` of tools/measure/accuracy_reductions.c.
 -- A bound holds where nothing overflows or underflows on the way, to the first order of u.
 
 local evaluate_rows = require "gen.graph.evaluate_rows"
-local evaluate_scans = require "gen.graph.evaluate_scans"
 local expr = require "gen.graph.expr"
 local host = require "gen.graph.host"
 local kinds = require "gen.kinds.kinds"
@@ -22,7 +21,7 @@ M.NAMES = { "u", "depth" }
 
 -- The op whose body is the bound of an op.
 local function as_op(model, op)
-  local of = { name = op.name, c_name = op.c_name, kind = "row", builtin = op.builtin, file = op.file, line = op.line, location = op.location,
+  local of = { name = op.name, c_name = op.c_name, kind = kinds.of(op).bound_kind, builtin = op.builtin, file = op.file, line = op.line, location = op.location,
                constants = op.constants, tables = op.tables, inputs = op.inputs, outputs = {}, assigns = op.assigns,
                dtypes = op.dtypes, bodies = op.bound, params = {} }
   for k, output in ipairs(op.outputs) do of.outputs[k] = { name = output.name } end
@@ -39,9 +38,9 @@ local function computed(types, op)
   return of
 end
 
--- The bound of a scan as an expression of its input, with these parameters. Returns its DAG as evaluate_rows.run takes it; or nil, message.
+-- A bound as an expression of the op's input, with these parameters. Returns its DAG as evaluate_rows.run takes it; or nil, message.
 local PARAMS = { "u", "depth", "count" }
-local function dag_of_scan(model, op, K)
+local function dag_of_expression(model, op, K)
   local body, input = expr.body_of(model.types, { bodies = op.bound }, K), op.inputs[1].name
   local text = "param u; param depth; param count; " .. body.text
   local dag, message = host.host_dag(model, text, { K }, nil, true)
@@ -58,17 +57,13 @@ local function dag_of_scan(model, op, K)
   return dag
 end
 
-local function at(value, k) return type(value) == "table" and value[k] or value end
-
--- The number of additions that an element takes part in at most, of n: of a scan, and of a reduction
-local function depth_of(op, n)
-  if kinds.of(op).is_scan then
-    return math.min(n - 1, 15) + math.min((n - 1) // 16, 15) + math.min((n - 1) // 256, 255) + (n - 1) // 65536
-  end
-  local depth, chunks = 19, (n + 255) // 256
-  while chunks > 1 do depth, chunks = depth + 1, (chunks + 1) // 2 end
-  return depth
+-- The bound of an op as a graph, or nil, message.
+local function dag_of(model, op, K)
+  if kinds.of(op).bound_is_expression then return dag_of_expression(model, op, K) end
+  return expr.op_dag(model, as_op(model, op), K)
 end
+
+local function at(value, k) return type(value) == "table" and value[k] or value end
 
 -- Numbers of f32 that do not change from run to run, within the op's domain.
 local function numbers(op, n, turn)
@@ -92,25 +87,19 @@ end
 
 -- Where results in f32 are not within the bound, computed in f64, of those in f64: a sentence, or nil.
 local function broken(model, op)
-  local is_scan, types = kinds.of(op).is_scan, model.types
+  local kind, types = kinds.of(op), model.types
   if not M.is_tried(types, op) then return nil end
-  local bound = is_scan and dag_of_scan(model, op, "f64") or expr.op_dag(model, as_op(model, op), "f64")
+  local bound = dag_of(model, op, "f64")
   local x, run = op.inputs[1].name, {}
   for _, K in ipairs { "f32", "f64" } do
-    if is_scan then
-      local dag, f = evaluate_scans.of(model, op, K)
-      run[K] = function(values) return (f(dag, values)) end
-    else
-      local dag = expr.op_dag(model, op, K)
-      dag.model = model
-      run[K] = function(values) return (evaluate_rows.run(model, dag, values)) end
-    end
+    local dag, f = evaluate_rows.of(model, op, K)
+    run[K] = function(values) return (f(dag, values)) end
   end
   for turn, n in ipairs(COUNTS) do
-    local values = { [x] = numbers(op, n, turn), u = 2.0 ^ -types.by_name.f32.digits, depth = depth_of(op, n), count = n }
+    local values = { [x] = numbers(op, n, turn), u = 2.0 ^ -types.by_name.f32.digits, depth = kind.depth(n), count = n }
     for _, param in ipairs(op.params) do values[param.name] = param.value end
     local given = values
-    if is_scan then
+    if kind.bound_is_expression then
       given = { [bound.inputs[1].name] = values[x] }
       for node, name in pairs(bound.values) do given[node] = values[name] + 0.0 end
     end
@@ -137,13 +126,11 @@ function M.trouble(model, op)
       end
     end
   end
-  local is_scan, of = kinds.of(op).is_scan, nil
-  if is_scan and #op.outputs > 1 then return string.format("%s:1: %s: bound: a scan of several outputs has none", op.location, op.name) end
-  if not is_scan then of = as_op(model, op) end
+  local none = kinds.of(op).no_bound and kinds.of(op).no_bound(op)
+  if none then return string.format("%s:1: %s: bound: %s", op.location, op.name, none) end
   for _, K in pairs(computed(model.types, op)) do
-    if model.types.by_name[K].kind == "float" and expr.body_of(model.types, of or { bodies = op.bound }, K) then
-      local dag, message
-      if is_scan then dag, message = dag_of_scan(model, op, K) else dag, message = expr.op_dag(model, of, K) end
+    if model.types.by_name[K].kind == "float" and expr.body_of(model.types, { bodies = op.bound }, K) then
+      local dag, message = dag_of(model, op, K)
       if not dag then return message end
     end
   end

@@ -7,7 +7,6 @@ local claims = require "gen.tools.claims"
 local derive = require "gen.graph.derive"
 local evaluate = require "gen.graph.evaluate"
 local evaluate_rows = require "gen.graph.evaluate_rows"
-local evaluate_scans = require "gen.graph.evaluate_scans"
 local files = require "gen.base.files"
 local kinds = require "gen.kinds.kinds"
 local load = require "gen.products.load"
@@ -32,7 +31,7 @@ function M.examples(plan)
           errors[#errors + 1] = string.format("%s:1: %s: %s", op.location, op.name, message)
         end
       elseif op.reducer then
-        local dag, run = evaluate_scans.of(plan.model, op, K)
+        local dag, run = evaluate_rows.of(plan.model, op, K)
         for _, message in ipairs(evaluate.check_examples(types, op, dag, K, run)) do
           errors[#errors + 1] = string.format("%s:1: %s: %s", op.location, op.name, message)
         end

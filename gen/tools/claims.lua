@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Whether the states of a reduction can be combined in any order: tried on random triples. With order = "free" exactly; by the tree nearly,
--- since lanes interleave elements.
+-- Whether the states of a reduction can be combined in any order, and those of a scan in any grouping: tried on random triples. With
+-- order = "free" exactly; else nearly.
 
 local evaluate = require "gen.graph.evaluate"
 local evaluate_rows = require "gen.graph.evaluate_rows"
@@ -25,7 +25,7 @@ local function random()
   end
 end
 
--- An element of a dtype. is_exact: any; else one whose sums and products are near others
+-- A random element of a dtype. is_exact: any number, special ones too; else one near 1 in magnitude, so that rounding errors stay comparable
 local function element(draw, t, is_exact)
   if t.kind == "bool" then return draw(2) end
   if t.kind == "integer" then return t.signed and draw(21) - 10 or draw(21) end
@@ -54,17 +54,18 @@ local function shown(state)
   return #list == 1 and list[1] or "(" .. table.concat(list, ", ") .. ")"
 end
 
--- As expr.lift, of a scan, whose elements have the accumulator's dtype.
-local function lift_of_scan(model, op, dtype)
+-- As expr.lift, of an op made of its states alone: its elements have the accumulator's dtype.
+local function lift_of_states(model, op, dtype)
   local A = kinds.of(op).accumulator(model.types, op, dtype)
   local lift = states.of(model, op, A).lift
   return { dag = lift.dag, inputs = lift.inputs, params = {}, outputs = lift.outputs, accumulator = A }
 end
 
--- What does not hold of a reduction for elements of a dtype: a sentence, or nil.
+-- What does not hold of an op's combine for elements of a dtype: a sentence, or nil.
 local function broken(model, op, dtype)
-  local is_scan = kinds.of(op).is_scan -- in order: it need not be commutative
-  local lift, is_exact = is_scan and lift_of_scan(model, op, dtype) or expr.lift(model, op, dtype), op.reducer.is_free
+  local kind, is_exact = kinds.of(op), op.reducer.is_free
+  local lift
+  if kind.has_body then lift = expr.lift(model, op, dtype) else lift = lift_of_states(model, op, dtype) end
   if not lift then return nil end
   local both, draw, types = evaluate_rows.combine(model, op, lift.accumulator), random(), {}
   for k, node in ipairs(lift.outputs) do types[k] = model.types.by_name[node.type] end
@@ -78,7 +79,7 @@ local function broken(model, op, dtype)
       for _, value in ipairs(of) do scale = math.max(scale, value == value and math.abs(value) < math.huge and math.abs(value) or 0) end
     end
     local left, right = both(a, b), both(b, a)
-    if not is_scan and not agree(left, right, is_exact, scale, types) then
+    if kind.combine_claims.commutative and not agree(left, right, is_exact, scale, types) then
       return string.format("combine is not commutative in %s: of %s and %s it gives %s, the other way round %s", dtype, shown(a), shown(b),
                            shown(left), shown(right))
     end
@@ -90,11 +91,11 @@ local function broken(model, op, dtype)
   end
 end
 
--- What does not hold of the reductions of a plan: a list of sentences.
+-- What does not hold of the ops of a plan: a list of sentences.
 function M.errors(plan)
   local errors, model = {}, plan.model
   for _, op in ipairs(plan.ops) do
-    for _, dtype in ipairs(op.reducer and not kinds.of(op).is_adjoint and op.dtypes or {}) do
+    for _, dtype in ipairs(kinds.of(op).combine_claims and op.dtypes or {}) do
       local message = plan.wanted[dtype] and model.types.by_name[dtype].compute == dtype and broken(model, op, dtype)
       if message then
         errors[#errors + 1] = string.format("%s:1: %s: %s", op.location, op.name, message)

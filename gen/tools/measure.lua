@@ -182,7 +182,7 @@ function M.subjects(plan, prefix)
       table.move(more, 1, #more, #slopes + 1, slopes)
     end
     if not is_measured then
-      local along = kinds.of(op).has_stages and "it reduces" or op.reducer and "it scans"
+      local along = kinds.of(op).not_measured
       local bound = not op.bound and "; it declares no bound"
         or "; its bound has " .. (bounds.is_tried(types, op) and "been tried in f32" or "not been tried")
       skipped[#skipped + 1] = op.name .. (along and ": not measured: " .. along .. bound or ": nothing to measure: it takes no floats, or moves them")

@@ -167,8 +167,8 @@ function M.list_json(rows)
   return "[\n" .. table.concat(out, ",\n") .. "\n]\n"
 end
 
--- A spec to start from, or nil and the reason.
-function M.scaffold(name, model)
+-- A spec to start from, or nil and the reason. program: what the generator is called by
+function M.scaffold(name, model, program)
   local c_name, why = spec.op_c_name(name, model.api_names)
   if not c_name then return nil, why end
   if model.op_of_name[name] then
@@ -177,9 +177,9 @@ function M.scaffold(name, model)
   local namespace = name:match "^(.*)%."
   return string.format([[
 -- A spec for Quern: data in Lua, the body in a C expression subset. Try it:
---   lua5.4 build.lua check %s.lua
---   lua5.4 build.lua show %s --spec %s.lua
---   lua5.4 build.lua generate --spec %s.lua --ops %s --prefix %s --out generated
+--   %s check %s.lua
+--   %s show %s --spec %s.lua
+--   %s generate --spec %s.lua --ops %s --prefix %s --out generated
 
 unary "%s" {
   doc    = "x over 1 plus the absolute value of slope times x.",
@@ -191,7 +191,7 @@ unary "%s" {
   grad_ulp = { f32 = 4, f64 = 4 },
   examples = { { x = 1.0, out = 0.5 } },
 }
-]], name:gsub("%.", "_"), name, name:gsub("%.", "_"), name:gsub("%.", "_"), name, namespace or "mine", name)
+]], program, c_name, program, name, c_name, program, c_name, name, namespace or "mine", name)
 end
 
 return M

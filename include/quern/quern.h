@@ -74,6 +74,33 @@ QUERN_API const char *quern_last_error(void);
 /* Sets that sentence (copied, cut at 1023 bytes). For implementers of registered ops. */
 QUERN_API void quern_set_last_error(const char *text);
 
+/* ---- Processes, threads, signals --------------------------------------------------------------------------------
+ * fork: a child may call all functions. Its calls run on the calling thread alone, its compiles on other threads.
+ * What was compiled stays. fork() waits until a compile under way comes to a safe point, some ms, at most 200, and
+ * at most 20 ms for a spec that is loaded. (A child of a fork that met the very opening of Clang is told so, and
+ * interprets.) After a fork of a process that has used CUDA the child cannot use it (DRIVER).
+ *
+ * Signals: the library installs no handler. Its threads block all signals, except those that end a process (HUP,
+ * INT, QUIT, TERM, ...) while they are the process's last, unless the host's threads blocked them. No function here
+ * may be called in a signal handler. Writing to a file beyond RLIMIT_FSIZE, or to a closed pipe, is an error, not a
+ * signal.
+ *
+ * Stack: a call takes up to 48 KiB of the caller's stack, quern_spec_load and quern_op_source 64 KiB. Compilers
+ * have threads of their own. A stack of PTHREAD_STACK_MIN is too small.
+ *
+ * Ends: the library's threads end when they have had nothing to do for a second; a process of which the main thread
+ * left before ends then, too. A thread is not cancelled while it waits for a compile; asynchronous cancellation is
+ * not supported. exit() waits at most a second for a compile under way (30 s where LLVM is a shared library, whose
+ * destructors must not meet it). What ends a process at once (_exit(), a fatal signal) leaves the disk cache
+ * readable: entries are written beside their place, then renamed.
+ *
+ * Exceptions: callbacks (parallel_for, log, allocators, deleters, functions of registered ops) are called through
+ * C, and must return. An exception or a longjmp through the library leaves its locks and memory as they are.
+ *
+ * dlclose: of a library that no other thread is in, with all ops, plans and contexts released, leaves nothing
+ * behind. After the first request to compile it stays loaded. Ops registered by a plugin, and tables of kernels,
+ * must outlive it. */
+
 /* ---- Contexts ---------------------------------------------------------------------------------------------------
  * A context holds a set of ops and the threads that run them. Where a function takes a context, NULL means the
  * process-wide default, which has the built-in ops and the library's thread pool. Contexts may be shared by threads.
@@ -92,7 +119,9 @@ typedef struct quern_options {
    * core. */
   int32_t threads;
   /* The host's own thread pool: must run slice(arg, i) once for each i in [0, n), on any threads, in any order, and return
-   * when all have returned. Called on the thread of the call. NULL: the library's pool. */
+   * when all have returned. Called on the thread of the call. NULL: the library's pool. What it does is checked: numbers below 0
+   * or from n on, those that were run before, and calls after its return run nothing; slices left out are run by the caller; the
+   * call of the op returns ARGUMENT, and what it has written to the outputs is right. */
   void (*parallel_for)(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg);
   void *host; /* passed to parallel_for and log */
   /* Receives log messages: level 0 error, 1 warning, 2 information, 3 debugging. May be called on any thread. NULL: no
@@ -110,6 +139,17 @@ typedef struct quern_options {
   /* The library only: a line for each call of the context's ops, and totals by op at exit. "1": on standard error; "0": none; else
    * a file's path, to be appended to (docs/profile.md). NULL = QUERN_PROFILE, if set. A file that cannot be opened is logged. */
   const char *profile;
+  /* Limits, for a host that takes expressions and specs from others; 0 = the default. What is beyond one is refused: LIMIT; code
+   * that would cost a compiler too much is not compiled, the expression stays interpreted, and the log and quern_op_explain say
+   * so. They hold for NVRTC, too. What is below 0 counts as 0. (docs/howto/limits.md) */
+  size_t text_limit;          /* bytes of an expression, and of a spec. 0 = 64 KiB and 1 MiB, which are the most */
+  int32_t node_limit;         /* values of an expression or a body, after inlining. 0 = 4096, which is the most */
+  int32_t compile_ms_limit;   /* milliseconds of one compile, if it can be ended so early. 0 = 60000 */
+  int64_t compile_cost_limit; /* instructions of a kernel, by an estimate before it is compiled. 0 = 8192 */
+  int64_t spec_step_limit;    /* work for one spec with its derivatives, and for one kernel's text. 0 = 200 million, seconds */
+  int64_t kernel_limit;       /* kernels in memory; above it those that no op refers to are freed, and while all are in use the
+                                 next expressions are interpreted. Each takes two mappings of the process. 0 = 4096 */
+  int64_t cache_bytes_limit;  /* bytes of the disk cache. 0 = 256 MiB */
 } quern_options;
 
 /* Makes a context with the built-in ops. `options` may be NULL; it is read during the call, strings are copied.
@@ -449,6 +489,10 @@ QUERN_API quern_status quern_spec_load(quern_ctx *ctx, const char *path);
 
 /* The same from memory: `size` bytes of text, borrowed for the call; `name` is used as the file name in errors. */
 QUERN_API quern_status quern_spec_load_text(quern_ctx *ctx, const char *name, const char *text, size_t size);
+
+/* Drops the compiles of a context (NULL: the process-wide default) that have not begun. What waits for one goes on with the
+ * interpreter, and the op's next call asks for it anew. A compile under way is bounded by its cost. */
+QUERN_API void quern_ctx_cancel(quern_ctx *ctx);
 
 /* The C text of the op's kernel for contiguous operands of these dtypes; shapes and strides are ignored, and data may be
  * NULL. *text is owned by the caller, and freed by quern_free. Errors: UNSUPPORTED (no quern-gen module, or an op that is

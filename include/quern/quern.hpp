@@ -73,6 +73,7 @@ class Status {
   // The status of a C call that has just returned on this thread.
   static Status of(quern_status code) { return code == QUERN_OK ? Status() : Status(code, quern_last_error()); }
 
+  // Whether the call went well; if not, QUERN_E_* and the sentence about it.
   bool has_value() const noexcept { return code_ == QUERN_OK; }
   explicit operator bool() const noexcept { return has_value(); }
   quern_status code() const noexcept { return code_; }
@@ -94,6 +95,7 @@ class Result {
   Result(T &&value) : value_(std::move(value)) {}
   Result(Status error) : error_(std::move(error)) {}
 
+  // Whether there is a value, and if not, why.
   bool has_value() const noexcept { return error_.has_value(); }
   explicit operator bool() const noexcept { return has_value(); }
   const Status &error() const noexcept { return error_; }
@@ -259,6 +261,7 @@ class View {
     return *this;
   }
 
+  // DLPack's description, valid as long as the view, and its flags.
   const DLTensor &tensor() const noexcept { return tensor_; }
   std::uint64_t flags() const noexcept { return flags_; }
   bool is_readonly() const noexcept { return (flags_ & DLPACK_FLAG_BITMASK_READ_ONLY) != 0; }
@@ -390,6 +393,7 @@ class Call {
  public:
   Call() = default;
   Call(std::initializer_list<Param> params) : params_(params) {}
+  // Each sets one thing and returns the call. stream: a cudaStream_t; workspace: memory of the device, of OpRef::workspace bytes
   Call &stream(void *stream) { return stream_ = stream, *this; }
   Call &workspace(void *memory, std::size_t bytes) { return workspace_ = memory, bytes_ = bytes, *this; }
   Call &param(std::string_view name, Number value) { return params_.push_back({name, value}), *this; }
@@ -427,6 +431,7 @@ class Context {
     if (!status) return status;
     return made;
   }
+  // What the C API takes; NULL: the process-wide context. Borrowed.
   quern_ctx *get() const noexcept { return ctx_; }
   // The names of its ops, sorted.
   std::vector<std::string> names() const {
@@ -439,6 +444,7 @@ class Context {
     }
     return names;
   }
+  // An op of the caller's becomes one of this context.
   Status try_add(const quern_op_def &def) const { return Status::of(quern_op_register(ctx_, &def)); }
   void add(const quern_op_def &def) const { try_add(def).value(); }
   // <run time>
@@ -463,6 +469,7 @@ class Plan;
 class OpRef {
  public:
   explicit OpRef(quern_op *op) noexcept : op_(op) {}
+  // What the C API takes. Borrowed.
   quern_op *get() const noexcept { return op_; }
   // Name, documentation, operands, parameters; valid as long as the op.
   const quern_op_info &info() const noexcept { return *quern_op_describe(op_); }
@@ -615,6 +622,7 @@ class Plan {
   void run(std::initializer_list<const void *> in, std::initializer_list<void *> out, const Call &call = Call()) const {
     try_run(in, out, call).value();
   }
+  // What the C API takes. Borrowed.
   quern_plan *get() const noexcept { return plan_; }
 
  private:

@@ -9,27 +9,15 @@
 
 /* What a value is. From QN_TVM_OBJECT on it is a pointer to a counted object. */
 enum {
-  QN_TVM_NONE = 0,
-  QN_TVM_INT = 1,
-  QN_TVM_BOOL = 2,
-  QN_TVM_FLOAT = 3,
-  QN_TVM_POINTER = 4,
-  QN_TVM_DTYPE = 5,
-  QN_TVM_DEVICE = 6,
+  QN_TVM_NONE = 0, QN_TVM_INT = 1, QN_TVM_BOOL = 2, QN_TVM_FLOAT = 3,
+  QN_TVM_POINTER = 4, QN_TVM_DTYPE = 5, QN_TVM_DEVICE = 6,
   QN_TVM_DLTENSOR = 7, /* DLTensor *, borrowed */
-  QN_TVM_RAW_STRING = 8,
-  QN_TVM_BYTE_ARRAY = 9,
+  QN_TVM_RAW_STRING = 8, QN_TVM_BYTE_ARRAY = 9,
   QN_TVM_RVALUE = 10, /* the address of an object's pointer, which the callee may take over */
-  QN_TVM_SMALL_STRING = 11,
-  QN_TVM_SMALL_BYTES = 12,
-  QN_TVM_OBJECT = 64,
-  QN_TVM_STRING = 65,
-  QN_TVM_BYTES = 66,
-  QN_TVM_FUNCTION = 68,
-  QN_TVM_SHAPE = 69,
+  QN_TVM_SMALL_STRING = 11, QN_TVM_SMALL_BYTES = 12,
+  QN_TVM_OBJECT = 64, QN_TVM_STRING = 65, QN_TVM_BYTES = 66, QN_TVM_FUNCTION = 68, QN_TVM_SHAPE = 69,
   QN_TVM_TENSOR = 70, /* the object's head, then a DLTensor */
-  QN_TVM_ARRAY = 71,
-  QN_TVM_LIST = 75
+  QN_TVM_ARRAY = 71, QN_TVM_LIST = 75
 };
 
 /* The head of an object. */
@@ -57,7 +45,7 @@ typedef struct qn_tvm_any {
   } v;
 } qn_tvm_any;
 
-/* Behind the head of an array or a list, whose items are values, and of a shape, whose items are int64_t. */
+/* Behind the head of an array, a list or a shape. The items of a shape are int64_t, those of the others values. */
 typedef struct qn_tvm_items {
   const void *data;
   int64_t n;

@@ -20,6 +20,7 @@
 #endif
 
 #include "base/jit_environment.h"
+#include "base/passing.h"
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096
@@ -109,9 +110,12 @@ static const void *open_at(const char *path, const char *symbol, uint32_t abi, c
 #if defined(RTLD_DEEPBIND)
   if (!is_sanitized()) flags |= RTLD_DEEPBIND;
 #endif
+  errno = 0;
   void *library = dlopen(path, flags);
+  const int error = errno;
   const char *trouble = library ? NULL : dlerror();
   if (!library) {
+    qn_passing_note_text(error, trouble);
     snprintf(why, why_size, "%s", trouble ? trouble : "the module cannot be opened");
     return NULL;
   }
@@ -125,7 +129,7 @@ const void *qn_module_open(const char *name, const char *symbol, uint32_t abi, c
   char *path = malloc(PATH_MAX);
   const void *head = NULL;
   if (!path)
-    snprintf(why, why_size, "out of memory");
+    snprintf(why, why_size, "out of memory"), qn_passing_note(ENOMEM);
   else if (!qn_module_path(name, path, PATH_MAX))
     snprintf(why, why_size, "%s", path);
   else

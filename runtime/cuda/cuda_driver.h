@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/strbuf.h"
 #include "core/base/status.h"
 
 /* ---- The driver's types, by size, and the values used here ---- */

@@ -15,12 +15,14 @@
 #include <string.h>
 
 #include "core/base/status.h"
+#include "base/idle.h"
 #include "base/thread_shield.h"
 #include "base/jit_environment.h"
 #include "jit/jit_queue.h"
 #include "jit/jit_work.h"
 
 #define DEFAULT_LIMIT ((size_t)64 << 20)
+#define DEFAULT_KERNELS 4096
 
 /* ---- Jobs ---- */
 
@@ -43,8 +45,8 @@ static void start_job(qn_jit *jit, qn_entry *entry) {
   qn_entry_ref(entry);
   if (entry->task.is_urgent && qn_jit_queue_is_here()) { /* called from the host's log function on the background thread */
     run_task(&entry->task);
-  } else if ((why = qn_jit_queue_add(&entry->task))) {
-    qn_entry_set_failed(entry, why);
+  } else if (qn_idle_note_signals(), (why = qn_jit_queue_add(&entry->task))) {
+    (qn_jit_queue_is_ending() ? qn_entry_set_failed : qn_entry_set_passing)(entry, why);
     qn_entry_unref_later(entry);
     if (!jit->said_unsaid && !qn_jit_queue_is_ending()) jit->unsaid = why;
     jit->said_unsaid = 1;
@@ -54,6 +56,10 @@ static void start_job(qn_jit *jit, qn_entry *entry) {
 static void start(qn_jit *jit, qn_entry *entry) {
   if (jit->mode == QUERN_JIT_OFF) {
     qn_entry_set_failed(entry, "compiling at run time is off");
+    return;
+  }
+  if (jit->table.n_loaded >= jit->table.most && !jit->table.oldest) { /* each takes two mappings, of which a process has some 65,000 */
+    qn_entry_set_passing(entry, "as many kernels are in use as kernel_limit allows");
     return;
   }
   qn_entry_set_making(entry, "being looked for on disk");
@@ -67,11 +73,11 @@ static void want(qn_entry *entry, int waits) {
   for (int is_waiting = 0; entry->table && !entry->table->jit->is_dying; is_waiting = 1) {
     qn_jit *jit = entry->table->jit;
     int is_mine;
-    if (entry->state == QN_ENTRY_WANTED) start(jit, entry);
+    if (entry->state == QN_ENTRY_WANTED && !is_waiting && qn_entry_is_due(entry)) start(jit, entry); /* else cancelled */
     const int has_work = qn_work_has(entry, &is_mine);
     const int is_under_way = entry->state == QN_ENTRY_MAKING || (is_waiting && has_work);
     if ((jit->mode != QUERN_JIT_SYNC && !waits) || !is_under_way || is_mine || qn_jit_queue_is_here()) return;
-    if (!has_work) qn_jit_queue_raise_priority(&entry->task);
+    qn_jit_queue_raise_priority(&entry->task);
     qn_jit_queue_wait();
   }
 }
@@ -108,7 +114,7 @@ qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request) {
   const char *unsaid = jit->unsaid;
   jit->unsaid = NULL;
   qn_jit_queue_unlock();
-  if (unsaid) qn_log_say(&jit->log, QN_LOG_WARNING, "nothing is compiled: %s", unsaid);
+  if (unsaid) qn_log_say(&jit->log, QN_LOG_WARNING, "nothing is compiled now: %s", unsaid);
   free(key);
   qn_record_write(&jit->record, &recorded, &jit->log);
   say_unknown_mode(jit);
@@ -193,7 +199,10 @@ qn_jit *qn_jit_create(const quern_options *options, qn_generator *generator) {
     qn_work_free(jit);
     return NULL;
   }
+  jit->table.most = options && options->kernel_limit > 0 ? (size_t)options->kernel_limit : DEFAULT_KERNELS;
+  jit->compile_ms = options && options->compile_ms_limit > 0 ? options->compile_ms_limit : 0;
   jit->cache = qn_jit_cache_open(options ? options->cache_dir : NULL, &jit->log);
+  if (jit->cache && options && options->cache_bytes_limit > 0) qn_jit_cache_limit(jit->cache, options->cache_bytes_limit);
   errno = kept_errno;
   return jit;
 }
@@ -203,6 +212,16 @@ static void say_nothing(void *host, int level, const char *text) { (void)host, (
 static int is_of(const qn_jit_task *task, const void *jit) {
   const qn_entry *entry = (const qn_entry *)((const char *)task - offsetof(qn_entry, task));
   return entry->table->jit == jit;
+}
+
+void qn_jit_cancel(qn_jit *jit) {
+  const int kept_errno = errno, kept_cancel = qn_thread_shield();
+  qn_jit_queue_lock();
+  qn_jit_queue_drop(is_of, jit, "cancelled");
+  qn_jit_queue_notify();
+  qn_jit_queue_unlock();
+  qn_thread_unshield(kept_cancel);
+  errno = kept_errno;
 }
 
 void qn_jit_destroy(qn_jit *jit) {

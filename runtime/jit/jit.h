@@ -22,6 +22,9 @@ qn_jit *qn_jit_create(const quern_options *options, qn_generator *generator);
  * stays valid until its release. May be called from the log function. */
 void qn_jit_destroy(qn_jit *jit);
 
+/* Drops tasks that have not begun: they are wanted again by the next call. */
+void qn_jit_cancel(qn_jit *jit);
+
 /* QUERN_JIT_OFF, SYNC or ASYNC. */
 int32_t qn_jit_mode(const qn_jit *jit);
 
@@ -29,8 +32,8 @@ int32_t qn_jit_mode(const qn_jit *jit);
 qn_jit_cache *qn_jit_disk(const qn_jit *jit);
 
 /* The code of that kernel, retained. Mode off: only code built ahead ("frozen"). sync: compiled on return, if possible.
- * async: being compiled. NULL: out of memory. One compile per kernel, for any number of threads. A kernel that failed is
- * not tried again as long as its entry is in memory. quern_last_error and errno are kept. */
+ * async: being compiled. NULL: out of memory. One compile per kernel, for any number of threads. A kernel that failed is not
+ * tried again as long as its entry is in memory, unless the failure may pass (base/passing.h): then a later qn_code_ask does. quern_last_error and errno are kept. */
 qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request);
 
 /* Released code stays in memory up to the limit; the least recently released is freed first, held code never. NULL is
@@ -48,7 +51,8 @@ void qn_code_describe(const qn_code *code, qn_code_info *info);
  * jit_record.c. Errors: IO, MEMORY. */
 quern_status qn_jit_record(qn_jit *jit, const char *path);
 
-/* Requests again, in a forked child, code that the parent's background thread would have made. For holders of such code. */
+/* Requests again code that a failure which may pass has prevented, and in a forked child what the parent's background thread would
+ * have made. For holders of such code. */
 void qn_code_want(qn_code *code);
 static inline void qn_code_ask(qn_code *code) {
   if (atomic_load_explicit(&code->dropped, memory_order_relaxed)) qn_code_want(code);

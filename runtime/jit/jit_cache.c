@@ -45,6 +45,7 @@ struct qn_jit_cache {
   char trouble_text[220]; /* with what comes before it, as much as a log takes */
   atomic_flag has_warned;
   atomic_uint n_puts;
+  int64_t limit; /* bytes */
 };
 
 /* ---- Trouble ---- */
@@ -330,7 +331,7 @@ static DIR *list_folder(int folder) {
 }
 
 /* Brings the folder below its limit, if it is above; removes temporary files that are left over. */
-static void evict(int folder) {
+static void evict(int folder, int64_t limit) {
   file_list files = {0};
   struct stat st;
   const time_t now = time(NULL);
@@ -344,9 +345,9 @@ static void evict(int folder) {
     if (!is_entry && st.st_mtime < now - HOUR) unlinkat(folder, item->d_name, 0);
   }
   closedir(dir);
-  if (files.bytes > QN_JIT_CACHE_LIMIT) {
+  if (files.bytes > limit) {
     qsort(files.items, files.n, sizeof *files.items, by_use);
-    for (size_t i = 0; i < files.n && files.bytes > QN_JIT_CACHE_LIMIT / 4 * 3; i++) {
+    for (size_t i = 0; i < files.n && files.bytes > limit / 4 * 3; i++) {
       unlinkat(folder, files.items[i].name, 0);
       files.bytes -= files.items[i].size;
     }
@@ -391,6 +392,7 @@ qn_jit_cache *qn_jit_cache_open(const char *dir, const qn_log *log) {
     return NULL;
   }
   if (log) cache->log = *log;
+  cache->limit = QN_JIT_CACHE_LIMIT;
   atomic_init(&cache->trouble, "");
   atomic_flag_clear(&cache->has_trouble);
   atomic_flag_clear(&cache->has_warned);
@@ -404,6 +406,8 @@ qn_jit_cache *qn_jit_cache_open(const char *dir, const qn_log *log) {
   errno = kept_errno;
   return cache;
 }
+
+void qn_jit_cache_limit(qn_jit_cache *cache, int64_t bytes) { cache->limit = bytes; }
 
 void qn_jit_cache_close(qn_jit_cache *cache) {
   if (!cache) return;
@@ -465,7 +469,7 @@ void qn_jit_cache_put(qn_jit_cache *cache, const char *key, size_t key_size, con
       qn_log_say(&cache->log, QN_LOG_WARNING, "the disk cache cannot be written to (%m): %s", cache->dir);
     }
     free(entry);
-    if (atomic_fetch_add(&cache->n_puts, 1) % PUTS_PER_EVICTION == 0) evict(folder);
+    if (atomic_fetch_add(&cache->n_puts, 1) % PUTS_PER_EVICTION == 0) evict(folder, cache->limit);
   }
   if (folder >= 0) close(folder);
   errno = kept_errno;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
-#include "core/base/log.h"
+#include "core/base/status.h"
 
 /* The most bytes of files in a folder; above it the least recently used ones are removed until three quarters are left.
  * Checked at an object's first put and at every 64th. */
@@ -27,6 +27,9 @@ typedef struct qn_jit_cache qn_jit_cache;
  * not writable for others; else it is not used. All functions are thread-safe, may be called by any number of processes
  * on one folder at once, keep errno, and hold no descriptor after they return. */
 qn_jit_cache *qn_jit_cache_open(const char *dir, const qn_log *log);
+
+/* Another limit than QN_JIT_CACHE_LIMIT, before the first use. */
+void qn_jit_cache_limit(qn_jit_cache *cache, int64_t bytes);
 void qn_jit_cache_close(qn_jit_cache *cache);
 
 /* Ends all logging. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * jit_queue.c: one thread, one queue, one lock; see jit_queue.h.
+ * jit_queue.c: two threads, a queue each, one lock; see jit_queue.h.
  *
  * A single lock for all contexts: it is taken once per lookup of a kernel and a few times per compile, never in a call
  * with a known kernel. And a fork has only one lock to hold. */
@@ -14,32 +14,50 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "core/base/float_env.h"
 #include "core/base/thread.h"
+#include "base/idle.h"
 #include "base/thread_shield.h"
 
 /* The generator and the host's log run on it; compilers have stacks of their own. */
 #define STACK_BYTES (512 << 10)
 
+#if defined(__SANITIZE_THREAD__)
+#define MOST_WAIT_MS 30000 /* it reports a thread that is left */
+#else
+#define MOST_WAIT_MS 500 /* for the tasks under way, when the process ends */
+#endif
+
+typedef struct lane {
+  pthread_cond_t work; /* signalled to the thread */
+  qn_jit_task *first;
+  int has_thread, is_busy;
+  int is_retired; /* the thread has ended, and is to be joined */
+  pthread_t thread;
+} lane;
+
 static struct queue {
   pthread_mutex_t lock;
-  pthread_cond_t work, news; /* signalled to the thread; to threads that wait for it */
-  qn_jit_task *first;
-  int has_thread, stopping;
+  pthread_cond_t news; /* signalled to threads that wait for tasks */
+  lane lanes[2];       /* [1]: for large tasks */
+  int stopping;
   unsigned generation; /* counts forks: a thread of another generation is not this process's */
-  pthread_t thread;
   void (*in_child)(void);
-} queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
+} queue = {.lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER,
+           .lanes = {{.work = PTHREAD_COND_INITIALIZER}, {.work = PTHREAD_COND_INITIALIZER}}};
 
 static _Thread_local int is_here; /* this is the background thread */
 
 static void drop_all(const char *why) {
-  qn_jit_task *task = queue.first, *next;
-  queue.first = NULL;
-  for (; task; task = next) {
-    next = task->next;
-    task->drop(task, why);
+  for (int i = 0; i < 2; i++) {
+    qn_jit_task *task = queue.lanes[i].first, *next;
+    queue.lanes[i].first = NULL;
+    for (; task; task = next) {
+      next = task->next;
+      task->drop(task, why);
+    }
   }
 }
 
@@ -50,9 +68,11 @@ static void after_jit_fork(void) { pthread_mutex_unlock(&queue.lock); }
 
 static void after_jit_fork_in_child(void) {
   queue.generation++;
-  queue.has_thread = 0;
   /* Condition variables may count waiters that do not exist in the child. */
-  queue.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  for (int i = 0; i < 2; i++) {
+    queue.lanes[i].has_thread = queue.lanes[i].is_busy = queue.lanes[i].is_retired = 0;
+    queue.lanes[i].work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+  }
   queue.news = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   drop_all("forked");
   if (queue.in_child) queue.in_child();
@@ -97,33 +117,41 @@ static void give_way(void) {
 #endif
 }
 
-static void *work(void *unused) {
-  (void)unused;
+static void *work(void *arg) {
+  lane *own = arg;
   is_here = 1;
+  qn_idle_name_thread();
   give_way();
   qn_float_env_enter();
   pthread_mutex_lock(&queue.lock);
   const unsigned generation = queue.generation;
   while (!queue.stopping && queue.generation == generation) {
-    qn_jit_task *task = queue.first;
+    qn_jit_task *task = own->first;
     if (!task) {
-      pthread_cond_wait(&queue.work, &queue.lock);
-      continue;
+      if (qn_idle_wait(&own->work, &queue.lock) || own->first || queue.stopping || queue.generation != generation) continue;
+      own->has_thread = 0; /* the next task makes another */
+      own->is_retired = 1;
+      break;
     }
-    queue.first = task->next;
+    own->first = task->next;
+    own->is_busy = 1;
     task->run(task);
+    own->is_busy = 0;
   }
+  pthread_cond_broadcast(&queue.news);
   pthread_mutex_unlock(&queue.lock);
   return NULL;
 }
 
-static int make_thread(void) {
-  return qn_thread_start(&queue.thread, STACK_BYTES, work, NULL) ||
-         qn_thread_start(&queue.thread, 0, work, NULL); /* default size: large thread-local memory needs more */
+static int make_thread(lane *own) {
+  if (own->is_retired) pthread_join(own->thread, NULL);
+  own->is_retired = 0;
+  return qn_thread_start(&own->thread, STACK_BYTES, work, own) ||
+         qn_thread_start(&own->thread, 0, work, own); /* default size: large thread-local memory needs more */
 }
 
 static void put(qn_jit_task *task) {
-  qn_jit_task **at = &queue.first;
+  qn_jit_task **at = &queue.lanes[task->is_large].first;
   while (*at && (!task->is_urgent || (*at)->is_urgent)) at = &(*at)->next;
   task->next = *at;
   *at = task;
@@ -131,15 +159,16 @@ static void put(qn_jit_task *task) {
 
 const char *qn_jit_queue_add(qn_jit_task *task) {
   if (queue.stopping) return "the process ends";
-  if (!queue.has_thread) queue.has_thread = make_thread();
-  if (!queue.has_thread) return "no thread could be made";
+  lane *own = &queue.lanes[task->is_large];
+  if (!own->has_thread) own->has_thread = make_thread(own);
+  if (!own->has_thread) return "no thread could be made";
   put(task);
-  pthread_cond_signal(&queue.work);
+  pthread_cond_signal(&own->work);
   return NULL;
 }
 
 void qn_jit_queue_raise_priority(qn_jit_task *task) {
-  qn_jit_task **at = &queue.first;
+  qn_jit_task **at = &queue.lanes[task->is_large].first;
   while (*at && *at != task) at = &(*at)->next;
   if (!*at || task->is_urgent) return;
   *at = task->next;
@@ -152,29 +181,48 @@ int qn_jit_queue_is_ending(void) { return queue.stopping; }
 int qn_jit_queue_is_here(void) { return is_here; }
 
 void qn_jit_queue_drop(int (*is_meant)(const qn_jit_task *task, const void *arg), const void *arg, const char *why) {
-  qn_jit_task **at = &queue.first;
-  while (*at) {
-    qn_jit_task *task = *at;
-    if (is_meant(task, arg)) {
-      *at = task->next;
-      task->drop(task, why);
-    } else {
-      at = &task->next;
+  for (int i = 0; i < 2; i++) {
+    for (qn_jit_task **at = &queue.lanes[i].first; *at;) {
+      qn_jit_task *task = *at;
+      if (is_meant(task, arg)) {
+        *at = task->next;
+        task->drop(task, why);
+      } else {
+        at = &task->next;
+      }
     }
   }
 }
 
-/* At the end of the process: waits for the task under way. Its priority puts it after the library's other destructors,
- * so that those of the compilers end the task early. */
+/* Waits until a lane's thread has left, at most until then. 0: it works on, until the process is gone. */
+static int is_left(const lane *own, const struct timespec *until) {
+  while (own->is_busy)
+    if (pthread_cond_timedwait(&queue.news, &queue.lock, until)) return !own->is_busy;
+  return 1;
+}
+
+/* At the end of the process: waits a moment for the tasks under way; what is not done then goes on until the process is gone, and
+ * finds nothing freed. Its priority puts it after the library's other destructors, so that those of the compilers end the task
+ * early. */
 __attribute__((destructor(101))) static void stop(void) {
   const int kept_cancel = qn_thread_shield();
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += MOST_WAIT_MS * 1000000L;
+  until.tv_sec += until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
   pthread_mutex_lock(&queue.lock);
-  const int joins = queue.has_thread && !pthread_equal(queue.thread, pthread_self());
   queue.stopping = 1;
-  queue.has_thread = 0;
   drop_all("the process ends");
-  pthread_cond_broadcast(&queue.work);
+  for (int i = 0; i < 2; i++) pthread_cond_broadcast(&queue.lanes[i].work);
+  for (int i = 0; i < 2; i++) {
+    lane *own = &queue.lanes[i];
+    const int joins = (own->has_thread || own->is_retired) && !pthread_equal(own->thread, pthread_self()) && is_left(own, &until);
+    own->has_thread = own->is_retired = 0;
+    pthread_mutex_unlock(&queue.lock);
+    if (joins) pthread_join(own->thread, NULL);
+    pthread_mutex_lock(&queue.lock);
+  }
   pthread_mutex_unlock(&queue.lock);
-  if (joins) pthread_join(queue.thread, NULL);
   qn_thread_unshield(kept_cancel);
 }

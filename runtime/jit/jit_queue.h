@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * jit_queue.h: the one lock of run-time compilation, the process's background thread and its queue of tasks. Handles
- * forks and the end of the process. Knows neither kernels nor contexts. */
+ * jit_queue.h: the one lock of run-time compilation, the process's background threads and their queues of tasks: one for most,
+ * one for large compiles, which others need not wait for. Handles forks and the end of the process. Knows neither kernels nor contexts. */
 #ifndef QN_JIT_QUEUE_H
 #define QN_JIT_QUEUE_H
 
@@ -9,6 +9,7 @@
 typedef struct qn_jit_task {
   struct qn_jit_task *next;
   int is_urgent; /* a thread waits for it */
+  int is_large;  /* it takes long: for the second thread */
   /* Runs the task on the background thread, in the default floating-point environment. The lock is held when it is called and
    * when it returns; in between it is released for everything that takes time. */
   void (*run)(struct qn_jit_task *task);
@@ -40,7 +41,7 @@ void qn_jit_queue_raise_priority(qn_jit_task *task);
 /* Whether the process ends: then a host's log must not be called any more. */
 int qn_jit_queue_is_ending(void);
 
-/* Whether this is the background thread. */
+/* Whether this is a background thread. */
 int qn_jit_queue_is_here(void);
 
 /* Drops the waiting tasks for which is_meant(task, arg) is true. */

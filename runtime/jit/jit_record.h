@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "core/base/log.h"
+#include "core/base/status.h"
 #include "base/digest.h"
 
 /* A context's record and dump; all zero: nothing is written. */

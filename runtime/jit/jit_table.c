@@ -2,12 +2,16 @@
  *
  * jit_table.c: see jit_table.h. An entry without references can be freed at once: threads find entries under the lock
  * only, and count them before they give it up. */
+#if !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* clock_gettime */
+#endif
 #include "jit/jit_table.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/base/isa.h"
 #include "jit/jit_frozen.h"
@@ -102,12 +106,13 @@ static void die(qn_entry *entry, qn_entry **dead) {
 }
 
 static void evict(qn_table *table, qn_entry **dead) {
-  while (table->bytes > table->limit && table->oldest) {
+  while ((table->bytes > table->limit || (table->most && table->n_entries > table->most)) && table->oldest) {
     qn_entry *entry = table->oldest, **at = bucket_of(table, entry->digest);
     leave_idle(entry);
     while (*at != entry) at = &(*at)->chain;
     *at = entry->chain;
     table->n_entries--;
+    table->n_loaded -= entry->loaded.handle != NULL;
     table->bytes -= entry->size + entry->info.bytes;
     die(entry, dead);
   }
@@ -164,6 +169,7 @@ void qn_entry_set_reason(qn_entry *entry, const char *format, ...) {
 
 void qn_entry_set_wanted(qn_entry *entry, const char *why) {
   entry->state = QN_ENTRY_WANTED;
+  entry->retry_at = 0;
   qn_entry_set_reason(entry, "%s", why);
   atomic_store_explicit(&entry->code.dropped, 1, memory_order_relaxed);
 }
@@ -180,6 +186,20 @@ void qn_entry_set_failed(qn_entry *entry, const char *why) {
   atomic_store_explicit(&entry->code.dropped, 0, memory_order_relaxed);
 }
 
+static int64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void qn_entry_set_passing(qn_entry *entry, const char *why) {
+  qn_entry_set_wanted(entry, why);
+  entry->retry_at = now_ns() + ((int64_t)100000000 << (entry->n_passing < 6 ? entry->n_passing : 6));
+  entry->n_passing++;
+}
+
+int qn_entry_is_due(const qn_entry *entry) { return entry->retry_at == 0 || now_ns() >= entry->retry_at; }
+
 static void set_ready(qn_entry *entry, const char *tier) {
   entry->state = QN_ENTRY_READY;
   atomic_store_explicit(&entry->code.dropped, 0, memory_order_relaxed);
@@ -195,6 +215,7 @@ void qn_entry_set_ready(qn_entry *entry, const char *tier, qn_isa isa, qn_kernel
 void qn_entry_set_loaded(qn_entry *entry, const char *tier, qn_target_code loaded, qn_entry **dead) {
   set_ready(entry, tier);
   entry->loaded = loaded;
+  entry->table->n_loaded++;
   entry->info.bytes = loaded.bytes;
   if (loaded.kernel)
     atomic_store_explicit(&entry->code.kernel, loaded.kernel, memory_order_release);

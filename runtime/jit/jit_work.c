@@ -15,12 +15,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/passing.h"
 #include "build_id.h"
 #include "core/base/status.h"
 
 /* After MOST_SLOW polls that took longer than this, the disk is polled on the background thread only. */
 #define SLOW_LOOK_NS 1000000
 #define MOST_SLOW 3
+#define LARGE_COST 1024 /* instructions: from here on a compile takes most of a second, and more */
 
 typedef struct work {
   struct work *next;
@@ -29,6 +31,7 @@ typedef struct work {
   qn_target_kernel kernel; /* the entry's, for compilers and loader */
   pthread_t thread;
   int uses_context; /* its generator or log: qn_jit_destroy waits for it */
+  qn_bytes source;  /* NULL: not generated */
   /* Results: */
   qn_target_code loaded;
   qn_bytes object; /* for the disk cache */
@@ -36,6 +39,7 @@ typedef struct work {
   int64_t compiles;
   int64_t ns;      /* time for source and compilers */
   int is_quiet;    /* a failure that is no warning: there is nothing here to compile with */
+  int is_passing;  /* a failure that may pass */
   char identity[2048], why[4096];
 } work;
 
@@ -66,7 +70,8 @@ static void begin(work *w, qn_entry *entry) {
   w->identity[0] = w->why[0] = 0;
   w->entry = entry;
   w->jit = entry->table->jit;
-  w->kernel = (qn_target_kernel){.symbol = entry->name, .capability = entry->capability, .is_wide = entry->is_wide};
+  w->kernel = (qn_target_kernel){.symbol = entry->name, .capability = entry->capability, .is_wide = entry->is_wide,
+                                   .most_ms = w->jit->compile_ms};
   w->thread = pthread_self();
   w->uses_context = 1;
   qn_entry_ref(entry);
@@ -191,20 +196,23 @@ static int load_from_disk(work *w) {
 }
 
 /* 0: w->why has the reason. */
-static int generate(work *w, qn_bytes *source) {
+static int generate(work *w) {
   const qn_entry *entry = w->entry;
   const char *dtypes[QN_MAX_OPERANDS];
+  int64_t cost = 0;
   if (!has_compiler(w)) return 0;
   for (int32_t k = 0; k < entry->n_in + entry->n_out; k++) dtypes[k] = qn_dtype_infos[entry->dtypes[k]].name;
   const qn_source_request request = {.symbol = entry->name, .op = entry->op, .canonical = entry->canonical, .dtypes = dtypes,
                                      .n_in = entry->n_in, .n_out = entry->n_out, .classes = entry->classes,
-                                     .rank = entry->rank, .target = entry->target->name, .is_wide = entry->is_wide};
+                                     .rank = entry->rank, .target = entry->target->name, .is_wide = entry->is_wide, .cost = &cost};
+  qn_bytes *source = &w->source;
   const quern_status status = qn_generator_source(w->jit->generator, &request, source, &w->kernel.items_per_thread);
   if (status != QUERN_OK) {
     snprintf(w->why, sizeof w->why, "%s", quern_last_error());
     w->is_quiet = status == QUERN_E_UNSUPPORTED;
     return 0;
   }
+  w->kernel.is_large = cost > LARGE_COST;
   qn_record_dump(&w->jit->record, entry->name, target_of(w)->suffix, source->data, source->size, &w->jit->log);
   return 1;
 }
@@ -264,19 +272,21 @@ static void try_disk(work *w) {
   w->jit->n_slow += is_slow;
 }
 
-static void try_compilers(work *w) {
-  qn_bytes source = {NULL, 0};
+static void try_generator(work *w) {
   qn_jit_queue_unlock();
   const int64_t start = now_ns();
-  const int has_source = generate(w, &source);
-  qn_jit_queue_lock();
-  if (!has_source) return;
-  w->uses_context = 0;
-  qn_jit_queue_notify();
-  qn_jit_queue_unlock();
-  compile(w, &source);
-  free(source.data);
+  generate(w);
   w->ns = now_ns() - start;
+  qn_jit_queue_lock();
+  w->uses_context = !w->source.data && !w->jit->is_dying;
+  qn_jit_queue_notify();
+}
+
+static void try_compilers(work *w) {
+  qn_jit_queue_unlock();
+  const int64_t start = now_ns();
+  compile(w, &w->source);
+  w->ns += now_ns() - start;
   qn_jit_queue_lock();
   w->uses_context = !w->jit->is_dying;
 }
@@ -292,7 +302,8 @@ static void publish(work *w) {
     w->loaded = (qn_target_code){.handle = NULL};
     qn_entry_set_failed(entry, "its context was released");
   } else if (!w->loaded.handle) {
-    qn_entry_set_failed(entry, w->why);
+    (w->is_passing ? qn_entry_set_passing : qn_entry_set_failed)(entry, w->why);
+    w->is_quiet |= entry->n_passing > 1; /* said once */
   } else {
     const int tenths = tenths_of_ms(w->ns);
     if (w->compiles)
@@ -321,19 +332,66 @@ static void conclude(work *w) {
   free(w->object.data);
 }
 
-static void make(work *w) {
-  if (!w->entry->is_polled) try_disk(w);
-  if (!w->loaded.handle && !w->jit->is_dying) try_compilers(w);
+/* The second half of a work: from the source on. Frees it. */
+static void finish(work *w) {
+  if (w->source.data && !(w->kernel.is_large && w->jit->is_dying)) try_compilers(w);
+  w->is_passing |= qn_passing_take();
   publish(w);
   conclude(w);
   end(w);
+  free(w->source.data);
+  free(w);
+}
+
+static work *work_of(const qn_jit_task *task) {
+  work *w = works;
+  while (&w->entry->task != task) w = w->next; /* it is there: the task is its */
+  return w;
+}
+
+static void run_large(qn_jit_task *task) {
+  work *w = work_of(task);
+  w->thread = pthread_self();
+  qn_passing_take();
+  finish(w);
+}
+
+static void drop_large(qn_jit_task *task, const char *why) {
+  work *w = work_of(task);
+  unlink_work(w);
+  qn_entry_set_wanted(w->entry, why);
+  qn_entry_unref_later(w->entry);
+  w->jit->references--; /* not the last one: who drops has another, or the process ends */
+  qn_jit_queue_notify();
+  free(w->source.data);
+  free(w);
+}
+
+/* Leaves the rest of a work to the thread for large ones. 0: there is none. */
+static int leave_to_other(work *w) {
+  qn_jit_task *task = &w->entry->task;
+  if (!w->kernel.is_large || !qn_jit_queue_is_here() || task->is_large || w->jit->is_dying) return 0;
+  *task = (qn_jit_task){.is_urgent = task->is_urgent, .is_large = 1, .run = run_large, .drop = drop_large};
+  if (!qn_jit_queue_add(task)) return 1;
+  return 0;
 }
 
 void qn_work_run(qn_entry *entry) {
-  work w;
-  begin(&w, entry);
+  work *w = malloc(sizeof *w);
+  if (!w) {
+    qn_entry_set_passing(entry, "out of memory");
+    qn_entry_unref_later(entry);
+    qn_jit_queue_notify();
+    return;
+  }
+  begin(w, entry);
   entry->references--; /* the task's, now the work's */
-  make(&w);
+  qn_passing_take();
+  if (!entry->is_polled) try_disk(w);
+  qn_passing_take();
+  if (!w->loaded.handle && !w->jit->is_dying) try_generator(w);
+  w->is_passing = qn_passing_take();
+  if (!w->source.data || w->jit->is_dying || !leave_to_other(w)) finish(w);
 }
 
 void qn_work_poll_disk(qn_entry *entry) {

@@ -22,6 +22,7 @@ typedef struct qn_jit {
   char *cc; /* the C compiler that the host named; NULL: none */
   qn_log log;
   qn_record record;
+  int32_t compile_ms; /* for one compile; 0: the compiler's own limit */
   int n_slow; /* polls of the disk cache that took long */
   const char *unsaid; /* why the background thread could not be made; logged when the lock is free */
   int said_unsaid;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/op_traits.h"
-#include "core/base/strbuf.h"
+#include "core/base/status.h"
 #include "core/op/kind.h"
 #include "core/row/row_program.h"
 #include "core/row/scan_op.h"
@@ -68,9 +68,10 @@ static quern_status refuse_unknown(quern_ctx *ctx, const qn_source *source, cons
                         SHOWN(source, token), guess.nearest);
 }
 
-/* Whether an op scans, and has one result, which is its state. */
+/* Whether calls of an op may be values of the kind SCAN: it has one result, which is its state. */
 static int op_scans(const quern_op *op) {
-  return op->builtin->kind->is_scan && op->builtin->info.n_out == 1 && !((const qn_scan_op *)op->builtin->of_kind)->has_states;
+  const qn_scan_op *scan = qn_scan_op_of(op->builtin);
+  return scan && op->builtin->info.n_out == 1 && !scan->has_states;
 }
 
 /* Checks that an op can be called in expressions. Of an op that a host registered over a built-in one that is the latter. */

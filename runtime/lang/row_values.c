@@ -123,7 +123,7 @@ static qn_row_made make_reduction(qn_values *all, const qn_row_reduce *reduce, q
   return QN_ROW_MADE;
 }
 
-/* The values of a call whose number of elements is that along axes of `inputs`. */
+/* The values of a call. Its number of elements is that along axes of `inputs`. */
 static qn_row_made make_all(qn_values *all, qn_row_call *call, int is_derived, uint32_t inputs, int32_t *outputs) {
   const qn_row_program *program = qn_row_op_of(call->op->builtin)->programs[call->dtype];
   const quern_op_info *info = &call->op->builtin->info;

@@ -12,8 +12,8 @@ typedef struct qn_row_call {
   int32_t axes;   /* which of the expression's */
   int32_t result; /* the value of the output that the call is about */
   uint8_t dtype;  /* what its inputs promote to */
-  /* The inputs, as bits, whose dimensions the axes count: of the argument of its first reduction. Set by qn_row_values; that of a
-   * derivative has those of the call that it is the derivative of. 0: not known yet */
+  /* The axes count dimensions of these inputs, as bits: of the argument of the call's first reduction. Set by qn_row_values. A derivative
+   * has those of the call that was derived. 0: not known yet */
   uint32_t argument;
   int32_t inputs[QN_MAX_OPERANDS];
   int32_t params[QN_MAX_PARAMS + 1]; /* the op's own; then the number of elements, set by qn_row_values */
@@ -34,7 +34,7 @@ typedef enum qn_row_made {
   QN_ROW_MADE_NO_CAST /* this build has no kernel for a cast */
 } qn_row_made;
 
-/* Makes the values of the outputs of a call whose inputs and params are set. */
+/* Makes the values of the outputs of a call. Its inputs and params are set before. */
 qn_row_made qn_row_values(qn_values *values, qn_row_call *call, int32_t *outputs);
 
 /* A value in another type; -1: see above. */

@@ -28,8 +28,8 @@
 #define MESSAGE_BYTES 400
 #define HINT_BYTES 160
 
-/* Whether a '//' that divides stands before token `index` so that it may have been meant as a comment: it is one of the two tokens
- * before it or, where the text beyond cannot be read, on the same line. */
+/* Whether a '//' before token `index`, which divides, may have been meant as a comment. Such a '//' is one of the two tokens before it; or,
+ * where the text beyond cannot be read, it is on the same line. */
 static int may_be_comment(const qn_source *source, int32_t index, uint32_t at) {
   const int is_unread = index == source->n_tokens;
   for (int32_t k = index - 1; k >= 0; k--) {

@@ -139,7 +139,7 @@ static int type_row(qn_typing *t, const qn_row_op *row, uint8_t dtype, const qn_
 
 /* A call of an op that scans, for an input of the promoted dtype. */
 static int type_scan(qn_typing *t, uint8_t dtype, const qn_typing_operand *x, qn_typing_operand *made) {
-  const qn_scan_op *scans = t->at->v.op->builtin->of_kind;
+  const qn_scan_op *scans = qn_scan_op_of(t->at->v.op->builtin);
   const qn_axes *axes = &t->expression->axes[t->at->axes];
   const uint8_t type = scans->scans[dtype].dtype, result = scans->results[dtype];
   const int32_t arg = qn_typing_converted(t, qn_typing_promoted(t, x, dtype), type);

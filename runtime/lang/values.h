@@ -40,8 +40,8 @@ typedef struct qn_value {
   const qn_primitive *primitive;
   const qn_variant *kernel;
   const struct qn_reducer *reducer;
-  /* COUNT, REDUCE of a derivative or of places: the inputs, as bits, whose dimensions its axes count; else 0: those that its
-   * arguments depend on. elements: of such a REDUCE, those of which one must have all elements along the axes. */
+  /* COUNT, REDUCE of a derivative or of places: its axes count dimensions of these inputs, as bits. Else 0: of those that its arguments
+   * depend on. elements: of such a REDUCE, a set of inputs; one of them must have all elements along the axes. */
   uint32_t inputs, elements;
   /* Values args[first_arg ...]: the inputs; then the parameters of an OP or KERNEL: CONSTANT, PARAM, COUNT,
    * or computed from those. */

@@ -5,7 +5,6 @@
 
 #include "core/base/isa.h"
 #include "core/base/status.h"
-#include "core/base/strbuf.h"
 #include "run/extension.h"
 #include "jit/jit_cache.h"
 #include "toolchain/target.h"

@@ -3,7 +3,6 @@
  * extension.c: see extension.h. */
 #include "run/extension.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +27,7 @@ typedef struct loaded_spec {
 typedef struct run_extension {
   qn_generator *generator;
   qn_jit *jit;
-  pthread_mutex_t loading; /* one spec at a time: guards the rest */
+  /* The rest is guarded by qn_generator_begin_load: one spec at a time. */
   loaded_spec *specs;
   qn_row_reducers reducers; /* of all of them */
   qn_spec_scans scans;
@@ -67,7 +66,6 @@ static void run_destroy(run_extension *extension) {
   qn_row_reducers_cut(&extension->reducers, (qn_row_reducers){NULL});
   qn_jit_destroy(extension->jit);
   qn_generator_destroy(extension->generator);
-  pthread_mutex_destroy(&extension->loading);
   free(extension);
 }
 
@@ -76,13 +74,13 @@ static run_extension *run_make(const quern_options *options) {
   if (!extension) return NULL;
   extension->digest = QN_DIGEST_START;
   extension->generator = qn_generator_create();
+  if (extension->generator && options) qn_generator_limit(extension->generator, options->node_limit, options->compile_cost_limit, options->spec_step_limit);
   extension->jit = extension->generator ? qn_jit_create(options, extension->generator) : NULL;
   if (!extension->jit) {
     qn_generator_destroy(extension->generator);
     free(extension);
     return NULL;
   }
-  pthread_mutex_init(&extension->loading, NULL);
   return extension;
 }
 
@@ -179,7 +177,22 @@ quern_status qn_extension_define(quern_ctx *ctx, const quern_op_def *def) {
   return profile ? qn_profile_define(profile, ctx, def) : qn_registry_register(ctx, def);
 }
 
+/* The limit of the host's options for a text; both readers have limits of their own. */
+static quern_status check_text(const quern_ctx *ctx, const char *what, size_t size) {
+  const size_t limit = qn_extension_options(ctx)->text_limit;
+  if (!limit || size <= limit) return QUERN_OK;
+  return qn_status_fail(QUERN_E_LIMIT, "%s: the text has %zu bytes, more than %zu (text_limit)", what, size, limit);
+}
+
+void qn_extension_cancel(quern_ctx *ctx) {
+  const context_part *part = qn_registry_extension(ctx);
+  run_extension *run = atomic_load_explicit(&part->run, memory_order_acquire);
+  if (run) qn_jit_cancel(run->jit);
+}
+
 quern_status qn_extension_compile(quern_ctx *ctx, const char *text, quern_op **op) {
+  const quern_status refused = check_text(ctx, "op_compile", strlen(text));
+  if (refused) return refused;
   run_extension *extension = extension_of(ctx);
   if (!extension) return no_memory("op_compile");
   const quern_status status = qn_fused_ops_of_text(ctx, extension->generator, extension->jit, text, op);
@@ -231,29 +244,11 @@ static quern_status set_reducers(quern_ctx *ctx, run_extension *extension, qn_sp
     for (int32_t r = 0; r < program->n_reduces; r++) {
       const char *name = program->reducers[r].op;
       const quern_op *made = find_made(ops, n, name), *op = made ? made : qn_registry_find(ctx, name);
-      qn_assert(op); /* the generator knows it */
+      if (!op) /* the generator knows all ops */
+        return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: it calls %s, which this library was built without", spec->rule.info.name, name);
       quern_status status = qn_row_reducers_find(&extension->reducers, &program->reducers[r], op, &by, &program->reduces[r].by);
       if (status) return status;
     }
-  }
-  return QUERN_OK;
-}
-
-/* Makes what stands for the kernels of an op that scans, or of an adjoint. */
-static quern_status set_scans(run_extension *extension, qn_spec_op *spec, const quern_op *op) {
-  const qn_stage_maker by = {extension->generator, extension->jit, qn_specs_of_ops};
-  for (int32_t dtype = 0; dtype < QN_DTYPE_COUNT; dtype++) {
-    qn_scan *scan = &spec->scan.scans[dtype];
-    if (!spec->scans[dtype].combine) continue;
-    quern_status status = qn_row_reducers_find(&extension->reducers, &spec->scans[dtype], op, &by, &scan->by);
-    if (status) return status;
-    scan->rows = qn_row_reducers_scan(scan->by);
-    if (!spec->states[dtype].lift) continue;
-    status = qn_spec_scans_make(&extension->scans, &spec->states[dtype], op, scan->by, spec->adjoint.before, spec->adjoint.initial, &by,
-                                &scan->rows, &scan->states);
-    if (status) return status;
-    spec->adjoint.rows[dtype] = scan->rows;
-    spec->adjoint.states[dtype] = scan->states;
   }
   return QUERN_OK;
 }
@@ -262,6 +257,7 @@ static quern_status set_scans(run_extension *extension, qn_spec_op *spec, const 
 static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest digest, qn_spec_op **ops, int32_t n) {
   loaded_spec *made = malloc(sizeof *made + (size_t)n * sizeof made->ops[0]);
   quern_status status = made ? QUERN_OK : no_memory("spec_load");
+  const qn_stage_maker by = {extension->generator, extension->jit, qn_specs_of_ops};
   const qn_row_reducers before = extension->reducers;
   const qn_spec_scans scans_before = extension->scans;
   if (made) *made = (loaded_spec){.next = extension->specs};
@@ -279,7 +275,8 @@ static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest
     made->n++;
   }
   for (int32_t k = 0; k < n && status == QUERN_OK; k++) status = set_reducers(ctx, extension, ops[k], made->ops, made->n);
-  for (int32_t k = 0; k < n && status == QUERN_OK; k++) status = set_scans(extension, ops[k], made->ops[k]);
+  for (int32_t k = 0; k < n && status == QUERN_OK; k++)
+    status = qn_spec_scans_make(&extension->scans, &extension->reducers, ops[k], made->ops[k], &by);
   if (status == QUERN_OK) status = add_ops(ctx, n, made->ops);
   if (status) {
     qn_spec_scans_cut(&extension->scans, scans_before);
@@ -300,11 +297,13 @@ static qn_digest add_text(qn_digest digest, const char *text, size_t size) {
 }
 
 quern_status qn_extension_load_spec(quern_ctx *ctx, const char *name, const char *text, size_t size) {
+  const quern_status refused = check_text(ctx, "spec_load", size);
+  if (refused) return refused;
   run_extension *extension = extension_of(ctx);
   if (!extension) return no_memory("spec_load");
   qn_spec_op **ops = NULL;
   int32_t n = 0;
-  pthread_mutex_lock(&extension->loading);
+  qn_generator_begin_load(extension->generator);
   quern_status status = qn_generator_load_spec(extension->generator, name, text, size, &ops, &n);
   if (status == QUERN_OK) {
     const qn_digest digest = add_text(extension->digest, text, size);
@@ -315,6 +314,6 @@ quern_status qn_extension_load_spec(quern_ctx *ctx, const char *name, const char
       qn_generator_forget_spec(extension->generator); /* e.g. the host has registered such a name */
     free(ops);
   }
-  pthread_mutex_unlock(&extension->loading);
+  qn_generator_end_load(extension->generator);
   return status;
 }

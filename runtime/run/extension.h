@@ -19,6 +19,9 @@ const quern_options *qn_extension_options(const quern_ctx *ctx);
 /* The context's. NULL for lack of memory. */
 qn_jit *qn_extension_jit(quern_ctx *ctx);
 
+/* Drops its compiles that have not begun. */
+void qn_extension_cancel(quern_ctx *ctx);
+
 /* The op of an expression; owned by the caller. */
 quern_status qn_extension_compile(quern_ctx *ctx, const char *text, quern_op **op);
 

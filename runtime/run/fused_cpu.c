@@ -67,8 +67,7 @@ static quern_status fused_call(const qn_decision *decision, const quern_call *ca
   qn_job job;
   (void)call;
   plan(decision, &job, NULL);
-  qn_engine_run(&job, job.kernel, decision->nest.ref, &decision->params, qn_registry_slices(decision->called));
-  return QUERN_OK;
+  return qn_engine_run(&job, job.kernel, decision->nest.ref, &decision->params, qn_registry_slices(decision->called));
 }
 
 static quern_status fused_prepare(const qn_decision *decision, const quern_call *call, qn_run **run) {
@@ -87,10 +86,10 @@ static quern_status fused_launch(const qn_decision *decision, const qn_run *run,
                                const quern_call *call) {
   const fused_run *prepared = (const fused_run *)run;
   qn_kernel *kernel = prepared->compiled ? qn_compiled_kernel(prepared->compiled) : NULL;
+  if (prepared->compiled && !kernel) qn_layouts_ask(prepared->compiled);
   const qn_job *job = kernel ? prepared->later : &prepared->job;
   (void)call;
-  qn_engine_run(job, kernel ? kernel : job->kernel, ref, params, qn_registry_slices(decision->called));
-  return QUERN_OK;
+  return qn_engine_run(job, kernel ? kernel : job->kernel, ref, params, qn_registry_slices(decision->called));
 }
 
 /* ---- Explaining ---- */

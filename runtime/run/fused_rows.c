@@ -5,7 +5,6 @@
 #include "run/fused_rows.h"
 
 #include "core/base/status.h"
-#include "core/base/strbuf.h"
 #include "core/row/row_call.h"
 #include "lang/callee.h"
 #include "run/row_stages.h"

@@ -102,6 +102,10 @@ const qn_compiled *qn_layouts_compiled(const quern_op *op, const qn_specialised 
   return found ? &found->compiled : NULL;
 }
 
+void qn_layouts_ask(const qn_compiled *compiled) {
+  qn_code_ask(((const known_layout *)(const void *)((const char *)compiled - offsetof(known_layout, compiled)))->code);
+}
+
 void qn_layouts_facts(const quern_op *op, const qn_specialised *specialised, const qn_compiled *compiled, qn_fused_facts *facts) {
   (void)op;
   *facts = (qn_fused_facts){.tier = ""};

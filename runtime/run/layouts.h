@@ -39,6 +39,9 @@ typedef struct qn_layout_request {
  * memory. */
 qn_code *qn_layouts_code(const quern_op *op, const qn_specialised *specialised, const qn_layout_request *request, int may_ask);
 
+/* Requests code again that was dropped: qn_code_ask. */
+void qn_layouts_ask(const qn_compiled *compiled);
+
 /* The CPU's compiled kernel for operands of these classes, or NULL if none is requested; and its facts for explain. */
 const qn_compiled *qn_layouts_compiled(const quern_op *op, const qn_specialised *specialised, const uint8_t *classes,
                                        int32_t rank);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/strbuf.h"
+#include "core/base/status.h"
 
 /* Whether the outputs have to be named: a result is called out, as an input of a backward op may be. */
 static int names_outputs(const quern_op_info *info) {

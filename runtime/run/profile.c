@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * profile.c: see profile.h. A call is timed as a whole. Plans launch by a backend that stands before their own. */
+ * profile.c: see profile.h. A call is timed as a whole. The backend of a plan is wrapped, too. */
 #include "run/profile.h"
 
 #include <stdatomic.h>
@@ -42,7 +42,7 @@ static int has_text(const quern_op *op) { return op->fused && !op->builtin; }
 
 /* ---- Calls ---- */
 
-/* The line. decision: of a kind whose calls are decided and launched, else NULL. Not inlined, for its stack. */
+/* Writes the line of a call. decision: NULL where the kind runs its calls itself. Not inlined, for its stack. */
 __attribute__((noinline)) static void say_call(const profiled_kind *kind, const quern_op *op, DLTensor *const *in,
                                                DLTensor *const *out, const quern_call *call, const qn_decision *decision,
                                                int64_t ns) {

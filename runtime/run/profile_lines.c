@@ -16,7 +16,7 @@
 #include "base/jit_environment.h"
 #include "base/thread_shield.h"
 #include "core/base/kernel_abi.h"
-#include "core/base/strbuf.h"
+#include "core/base/status.h"
 #include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
 

@@ -5,7 +5,7 @@
 #ifndef QN_PROFILE_LINES_H
 #define QN_PROFILE_LINES_H
 
-#include "core/base/log.h"
+#include "core/base/status.h"
 #include "quern/quern.h"
 
 /* A destination, and the totals of what went there. Lives until the process ends. */
@@ -21,7 +21,7 @@ typedef struct qn_profile_subject {
   DLDevice device;
 } qn_profile_subject;
 
-/* Tensors whose descriptors have been checked, or are a host's function's to check. has_text: the op has no name of its own. */
+/* The tensors' descriptors have been checked, or a host's function checks them. has_text: the op has no name of its own. */
 void qn_profile_describe(const quern_op_info *info, DLTensor *const *in, DLTensor *const *out, int has_text,
                          qn_profile_subject *subject);
 

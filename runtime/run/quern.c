@@ -88,6 +88,10 @@ quern_status quern_op_compile(quern_ctx *ctx, const char *expression, quern_op *
   return qn_extension_compile(ctx, expression, op);
 }
 
+void quern_ctx_cancel(quern_ctx *ctx) {
+  if ((ctx = qn_registry_ctx(ctx))) qn_extension_cancel(ctx);
+}
+
 /* ---- About kernels ---- */
 
 quern_status quern_scalar_store(const quern_scalar *number, DLDataType type, void *item) {

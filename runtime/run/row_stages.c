@@ -179,7 +179,8 @@ static void mark(builder *b, int32_t n, const int32_t *roots) {
   }
 }
 
-/* The stages that scan which a stage with the marked values needs, as bits. *status: whether all are from one end; is_reverse: from which. */
+/* The scanning stages that feed a stage with the marked values, as bits. *is_reverse: they begin at the end. *status: UNSUPPORTED if they begin
+ * at both ends. */
 static uint16_t feeders_of(const builder *b, uint8_t *is_reverse, quern_status *status) {
   uint16_t feeders = 0;
   int from_end = 0, from_begin = 0;
@@ -197,7 +198,7 @@ static uint16_t feeders_of(const builder *b, uint8_t *is_reverse, quern_status *
   return feeders;
 }
 
-/* The marked values, as an expression of their own whose inputs are tensors, and results of reductions and scans. */
+/* The marked values, as an expression of their own. Its inputs are tensors, and results of reductions and scans. */
 static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_stage *stage, stage_memory *memory) {
   const int32_t n_values = b->typed->n_values;
   qn_typed *typed = malloc(sizeof *typed + (size_t)n_values * sizeof(qn_value) + (size_t)b->typed->n_args * sizeof(int32_t));
@@ -216,12 +217,12 @@ static qn_typed *extract(builder *b, int32_t n, const int32_t *roots, qn_row_sta
     qn_value *copy = &typed->values[typed->n_values];
     *copy = *value;
     b->number[i] = typed->n_values++;
-    const int is_cut = value->kind == QN_VALUE_REDUCE, is_scan = value->kind == QN_VALUE_SCAN;
-    if (is_cut || is_scan || value->kind == QN_VALUE_INPUT || value->kind == QN_VALUE_INDEX) {
+    const int is_cut = value->kind == QN_VALUE_REDUCE, is_scanned = value->kind == QN_VALUE_SCAN;
+    if (is_cut || is_scanned || value->kind == QN_VALUE_INPUT || value->kind == QN_VALUE_INDEX) {
       *copy = (qn_value){.kind = QN_VALUE_INPUT, .type = value->type, .dtype = value->type, .is_row = is_cut && !stage->is_row,
-                         .index = stage->n_in, .bits = is_cut || is_scan};
+                         .index = stage->n_in, .bits = is_cut || is_scanned};
       memory->values[stage->n_in++] = (uint8_t)(is_cut                            ? QN_ROW_VALUE + b->row_of[i]
-                                                          : is_scan ? temp_of_scan(scan_at(b, i))
+                                                          : is_scanned ? temp_of_scan(scan_at(b, i))
                                                           : value->kind == QN_VALUE_INDEX ? QN_ROW_INDEX
                                                                                           : QN_ROW_INPUT + value->index);
       continue;
@@ -314,7 +315,7 @@ static quern_status add_scans(builder *b, int32_t level) {
     const qn_value *value = value_at(b, i);
     if (value->kind != QN_VALUE_SCAN || b->level[i] != level) continue;
     if (b->n_scans == MAX_SCANS) return too_many(b, MAX_SCANS, "scans");
-    const qn_scan_op *of = value->op->builtin->of_kind;
+    const qn_scan_op *of = qn_scan_op_of(value->op->builtin);
     const int32_t arg = arg_at(b, value, 0), plain = plain_input(b, arg), k = b->n_scans;
     const uint8_t to = temp_of_scan(k), reverse = (value->bits & QN_SCAN_REVERSE) != 0;
     qn_row_stage *stage;

@@ -153,8 +153,10 @@ static quern_status make_bodies(spec_scan *made, const qn_spec_states *wanted, c
   return status;
 }
 
-quern_status qn_spec_scans_make(qn_spec_scans *all, const qn_spec_states *wanted, const quern_op *op, const qn_reducer *reducer, int32_t before,
-                                double initial, const qn_stage_maker *by, const qn_variant **rows, const qn_scan_states **states) {
+/* Makes the kernel of an op for a dtype. reducer: of its combine; before: the input that is read one place earlier, or -1; initial: what
+ * that input is at the first place. *rows: a kernel as that of an adjoint. */
+static quern_status make(qn_spec_scans *all, const qn_spec_states *wanted, const quern_op *op, const qn_reducer *reducer, int32_t before,
+                         double initial, const qn_stage_maker *by, const qn_variant **rows, const qn_scan_states **states) {
   spec_scan *made = calloc(1, sizeof *made);
   if (!made) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", op->info->name);
   const quern_scalar number = {.kind = QUERN_F64, .v = {.f = {initial, 0}}};
@@ -180,6 +182,22 @@ quern_status qn_spec_scans_make(qn_spec_scans *all, const qn_spec_states *wanted
   all->first = made;
   *rows = &made->rows;
   *states = &made->states;
+  return QUERN_OK;
+}
+
+quern_status qn_spec_scans_make(qn_spec_scans *all, qn_row_reducers *reducers, qn_spec_op *spec, const quern_op *op, const qn_stage_maker *by) {
+  for (int32_t dtype = 0; dtype < QN_DTYPE_COUNT; dtype++) {
+    qn_scan *scan = &spec->scan.scans[dtype];
+    if (!spec->scans[dtype].combine) continue;
+    quern_status status = qn_row_reducers_find(reducers, &spec->scans[dtype], op, by, &scan->by);
+    if (status) return status;
+    scan->rows = qn_row_reducers_scan(scan->by);
+    if (!spec->states[dtype].lift) continue;
+    status = make(all, &spec->states[dtype], op, scan->by, spec->adjoint.before, spec->adjoint.initial, by, &scan->rows, &scan->states);
+    if (status) return status;
+    spec->adjoint.rows[dtype] = scan->rows;
+    spec->adjoint.states[dtype] = scan->states;
+  }
   return QUERN_OK;
 }
 

@@ -167,11 +167,19 @@ static quern_status fill_free(const qn_fused_op *fused, qn_specialisation *own) 
   return own->built->kind->resolve ? qn_kind_resolve(own->built, own->dtypes, &specialised->signature) : QUERN_OK;
 }
 
+/* The host's limit of values; the reader has one of its own. */
+static quern_status check_nodes(const qn_fused_op *fused, const qn_typed *typed) {
+  const int64_t limit = qn_generator_node_limit(fused->generator);
+  if (limit <= 0 || typed->n_values <= limit) return QUERN_OK;
+  return qn_status_fail(QUERN_E_LIMIT, "%s: %d values, more than %d (node_limit)", fused->op.info->name, (int)typed->n_values, (int)limit);
+}
+
 static quern_status fill_expression(qn_fused_op *fused, qn_specialisation *own) {
   const qn_expression *expression;
   qn_typed *typed = NULL;
   quern_status status = qn_specialise_expression(fused, &expression);
   if (status == QUERN_OK) status = qn_typing_run(expression, own->dtypes, &typed);
+  if (status == QUERN_OK) status = check_nodes(fused, typed);
   if (status == QUERN_OK) status = fill_typed(fused, expression, typed, own);
   qn_typing_free(typed);
   return status;
@@ -188,7 +196,8 @@ static quern_status make(qn_fused_op *fused, const uint8_t *dtypes, int32_t n, c
   if (!made) return no_memory(fused->op.info->name);
   memcpy(made->dtypes, dtypes, (size_t)n);
   const qn_builtin *builtin = fused->op.builtin;
-  const int is_free = qn_specialise_is_free(builtin) && (!fused->spec || builtin->kind->is_scan);
+  /* of a spec, what runs its calls itself has kernels, made when the spec was loaded; others run their expression */
+  const int is_free = qn_specialise_is_free(builtin) && (!fused->spec || builtin->kind->call);
   quern_status status = is_free ? fill_free(fused, made) : fill_expression(fused, made);
   if (status) {
     qn_specialisation_free(made);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/strbuf.h"
+#include "core/base/status.h"
 
 static const char *dtype_name(uint8_t dtype) { return qn_dtype_infos[dtype].name; }
 

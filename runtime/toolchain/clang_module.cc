@@ -26,6 +26,8 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/OptBisect.h>
+#include <llvm/IR/PassInstrumentation.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/ErrorHandling.h>
@@ -47,6 +49,7 @@
 #include <llvm/Transforms/Vectorize/LoopVectorize.h>
 #include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -69,14 +72,14 @@ const char CPU[] = "x86-64";
 struct Level {
   const char *name;
   const char *flags;
-  llvm::TargetMachine *machine; // made at the level's first request; never deleted: it may be needed until the process ends
+  llvm::TargetMachine *machines[2]; // by lane; made at the level's first request; never deleted: they may be needed until the process ends
 };
 
 Level levels[] = {
-  {"generic", QN_FLAGS_GENERIC, nullptr},
-  {"v2", QN_FLAGS_V2, nullptr},
-  {"v3", QN_FLAGS_V3, nullptr},
-  {"v4", QN_FLAGS_V4, nullptr},
+  {"generic", QN_FLAGS_GENERIC, {}},
+  {"v2", QN_FLAGS_V2, {}},
+  {"v3", QN_FLAGS_V3, {}},
+  {"v4", QN_FLAGS_V4, {}},
 };
 
 Level *level_named(const char *name) {
@@ -263,6 +266,32 @@ void parse(CompilerInstance &compiler, bool is_pruned) {
   consumer.HandleTranslationUnit(compiler.getASTContext());
 }
 
+// Whether the request's lane is at a safe point, in a function of the host: while the process forks it does not go on from there.
+std::atomic<bool> is_at_point[2];
+
+const char *ask_host(const quern_clang_request *request) {
+  is_at_point[request->lane] = true;
+  const char *why = request->is_over(request);
+  is_at_point[request->lane] = false;
+  return why;
+}
+
+// Safe points while Clang reads.
+class Points : public PPCallbacks {
+public:
+  explicit Points(const quern_clang_request *request) : request(request) {}
+  void MacroExpands(const Token &, const MacroDefinition &, SourceRange, const MacroArgs *) override {
+    if (n++ % 16 == 0) ask_host(request);
+  }
+  void MacroDefined(const Token &, const MacroDirective *) override {
+    if (n++ % 16 == 0) ask_host(request);
+  }
+
+private:
+  const quern_clang_request *request;
+  unsigned n = 0;
+};
+
 std::unique_ptr<llvm::Module> front_end(quern_clang_request *request, const Level &level, llvm::LLVMContext &context,
                                         bool is_pruned) {
   FirstError first_error(request);
@@ -286,6 +315,7 @@ std::unique_ptr<llvm::Module> front_end(quern_clang_request *request, const Leve
   if (!compiler.createTarget()) return nullptr;
   compiler.createPreprocessor(TU_Complete);
   Preprocessor &pp = compiler.getPreprocessor();
+  pp.addPPCallbacks(std::make_unique<Points>(request));
   pp.getBuiltinInfo().initializeBuiltins(pp.getIdentifierTable(), compiler.getLangOpts());
   compiler.createASTContext();
   CodeGenerator *generator = CreateLLVMCodeGen(compiler.getDiagnostics(), SOURCE, files, compiler.getHeaderSearchOpts(),
@@ -302,24 +332,37 @@ std::unique_ptr<llvm::Module> front_end(quern_clang_request *request, const Leve
 
 // ---- From a module to an object ----
 
-llvm::TargetMachine *machine_of(Level &level) {
-  if (level.machine) return level.machine;
+llvm::TargetMachine *machine_of(Level &level, int lane) {
+  if (level.machines[lane]) return level.machines[lane];
   std::string why, features;
   for (llvm::StringRef flag : flags_of(level)) {
     if (is_feature(flag)) features += (features.empty() ? "+" : ",+") + flag.drop_front(2).str();
   }
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(TRIPLE, why);
   if (!target) return nullptr;
-  level.machine = target->createTargetMachine(TRIPLE, CPU, features, llvm::TargetOptions(), llvm::Reloc::PIC_,
+  level.machines[lane] = target->createTargetMachine(TRIPLE, CPU, features, llvm::TargetOptions(), llvm::Reloc::PIC_,
                                               llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive);
-  return level.machine;
+  return level.machines[lane];
 }
+
+// Ends a compile that is to be over: what may be left out of what is still to do, is.
+class Gate : public llvm::OptPassGate {
+public:
+  explicit Gate(const quern_clang_request *request) : request(request) {}
+  bool shouldRunPass(llvm::StringRef, llvm::StringRef) override { return !ask_host(request); }
+  bool isEnabled() const override { return true; }
+
+private:
+  const quern_clang_request *request;
+};
 
 // The passes of -O3 that the loops of kernels need. Measured against all of -O3: code of the same speed in two thirds of
 // the compile time.
-void optimise(llvm::Module &module, llvm::TargetMachine *machine) {
+void optimise(llvm::Module &module, llvm::TargetMachine *machine, const quern_clang_request *request) {
   using namespace llvm;
-  PassBuilder builder(machine);
+  PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback([request](StringRef, Any) { return !ask_host(request); });
+  PassBuilder builder(machine, PipelineTuningOptions(), std::nullopt, &callbacks);
   LoopAnalysisManager of_loop;
   FunctionAnalysisManager of_function;
   CGSCCAnalysisManager of_component;
@@ -377,12 +420,14 @@ quern_clang_result compile_here(quern_clang_request *request) {
   say(request, "");
   noteBottomOfStack();
   if (request->is_to_fail) llvm::report_fatal_error("asked for by QUERN_TEST_COMPILER");
-  llvm::TargetMachine *machine = level ? machine_of(*level) : nullptr;
+  llvm::TargetMachine *machine = level ? machine_of(*level, request->lane) : nullptr;
   if (!machine) {
     say(request, "Clang cannot compile for this level");
     return QUERN_CLANG_REFUSED;
   }
+  Gate gate(request);
   llvm::LLVMContext context;
+  context.setOptPassGate(gate);
   context.setDiscardValueNames(true);
   context.setDiagnosticHandler(std::make_unique<Complaints>(request));
   std::unique_ptr<llvm::Module> module = front_end(request, *level, context, true);
@@ -391,8 +436,12 @@ quern_clang_result compile_here(quern_clang_request *request) {
   if (!module) return QUERN_CLANG_REFUSED;
   module->setDataLayout(machine->createDataLayout());
   llvm::SmallVector<char, 0> object;
-  optimise(*module, machine);
-  const bool is_emitted = emit(*module, machine, object);
+  optimise(*module, machine, request);
+  const bool is_emitted = !ask_host(request) && emit(*module, machine, object);
+  if (const char *why = ask_host(request)) {
+    say(request, why);
+    return QUERN_CLANG_REFUSED;
+  }
   if (!is_emitted || context.getDiagHandlerPtr()->HasErrors) {
     if (!request->why[0]) say(request, "LLVM makes no object files for this machine");
     return QUERN_CLANG_REFUSED;
@@ -411,9 +460,10 @@ quern_clang_result compile_here(quern_clang_request *request) {
 
 const quern_clang_host *hosts[32];
 pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER; // guards hosts
-pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;    // held by the request that is being compiled
-bool is_busy, is_broken;                             // guarded by turn
-thread_local const quern_clang_host *served;         // the host this thread compiles for
+pthread_mutex_t turns[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER}; // by lane; held by the request that is compiled
+std::atomic<bool> is_busy[2], is_broken;
+thread_local const quern_clang_host *served; // the host this thread compiles for
+thread_local int served_lane;
 
 // Libraries by handle, the address that they pass when they register a destructor (__dso_handle). They are listed by one
 // thread while the module is opened. Later an unknown handle counts as not LLVM's: dladdr could wait for a thread that
@@ -449,7 +499,7 @@ bool is_of_llvm(void *handle) {
 // Blocks the compiling thread for good: LLVM would end the process if this returned.
 void park(const char *message) {
   is_broken = true;
-  pthread_mutex_unlock(&turn);
+  pthread_mutex_unlock(&turns[served_lane]);
   served->failed(message);
   for (;;) pause();
 }
@@ -485,14 +535,19 @@ void at_exit() {
 
 // Called repeatedly: LLVM may register destructors while it compiles, and at_exit has to run before them.
 void watch_exit() {
-  static int n;
+  static std::atomic<int> n;
   if (n < 16 && std::atexit(at_exit) == 0) n++;
 }
 
 // A forked child has neither the compiling thread nor the holders of locks.
 void after_fork_in_child() {
-  if (is_busy) is_broken = true;
-  turn = listing = PTHREAD_MUTEX_INITIALIZER;
+  for (int lane = 0; lane < 2; lane++) {
+    if (is_busy[lane] && !is_at_point[lane]) is_broken = true;
+    if (is_busy[lane]) // that compile is gone, and with it what its machine was used for
+      for (Level &level : levels) level.machines[lane] = nullptr;
+    is_busy[lane] = is_at_point[lane] = false;
+  }
+  turns[0] = turns[1] = listing = PTHREAD_MUTEX_INITIALIZER;
 }
 
 void start() {
@@ -543,11 +598,12 @@ void leave(const quern_clang_host *host) {
 
 quern_clang_result compile(quern_clang_request *request) {
   quern_clang_result result = QUERN_CLANG_BROKEN;
-  pthread_mutex_lock(&turn);
+  const int lane = served_lane = request->lane;
+  pthread_mutex_lock(&turns[lane]);
   if (is_broken) {
     say(request, "Clang failed before, and cannot go on");
   } else {
-    is_busy = true;
+    is_busy[lane] = true;
     served = request->host;
     watch_exit();
     try {
@@ -557,11 +613,15 @@ quern_clang_result compile(quern_clang_request *request) {
       is_broken = true;
     }
     served = nullptr;
-    is_busy = false;
+    is_busy[lane] = false;
   }
-  pthread_mutex_unlock(&turn);
+  pthread_mutex_unlock(&turns[lane]);
   return result;
 }
+
+std::atomic<bool> is_dropping;
+
+int drops_destructors() { return is_dropping; }
 
 } // namespace
 
@@ -575,9 +635,12 @@ extern "C" __attribute__((visibility("default"))) int __cxa_atexit(void (*destru
   static Function *next;
   if (!next) next = reinterpret_cast<Function *>(dlsym(RTLD_NEXT, "__cxa_atexit"));
   const bool is_ours = reinterpret_cast<void *>(destructor) == reinterpret_cast<void *>(at_exit);
-  if (!is_ours && is_of_llvm(library)) return 0;
+  if (!is_ours && is_of_llvm(library)) {
+    is_dropping = true;
+    return 0;
+  }
   return next ? next(destructor, object, library) : -1;
 }
 
 extern "C" __attribute__((visibility("default"))) const quern_clang_interface quern_clang_module;
-const quern_clang_interface quern_clang_module = {QUERN_CLANG_ABI, QUERN_CLANG_VERSION, enter, leave, compile};
+const quern_clang_interface quern_clang_module = {QUERN_CLANG_ABI, QUERN_CLANG_VERSION, enter, leave, compile, drops_destructors};

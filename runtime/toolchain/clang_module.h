@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define QUERN_CLANG_ABI 1
+#define QUERN_CLANG_ABI 2
 #define QUERN_CLANG_VERSION QN_BUILD_ID /* a module of other sources is not used */
 #define QUERN_CLANG_SYMBOL "quern_clang_module"
 
@@ -36,6 +36,10 @@ typedef struct quern_clang_request {
   const char *level; /* "generic", "v2", "v3", "v4" */
   const qn_kernel_header *headers; /* files that the source may include */
   int32_t n_headers;
+  int lane;       /* 0 or 1: requests of different lanes are compiled at the same time */
+  /* Not 0: the compile is to end soon: why, a static text. Asked between passes. */
+  const char *(*is_over)(const struct quern_clang_request *request);
+  int64_t until_ms; /* for is_over */
   int is_to_fail; /* for tests: makes LLVM report a fatal error */
   /* Allocates the object: the host may have a malloc of its own that the module does not see. */
   void *(*allocate)(size_t size);
@@ -61,6 +65,8 @@ typedef struct quern_clang_interface {
   /* To be called on a thread with a large stack, in the locale "C" and the default floating-point environment. Waits for
    * requests of other hosts. */
   quern_clang_result (*compile)(quern_clang_request *request);
+  /* Whether LLVM's destructors do not run when the process ends. 0: they do, and must not meet a compile. */
+  int (*drops_destructors)(void);
 } quern_clang_interface;
 
 #ifdef __cplusplus

@@ -18,8 +18,7 @@ static int cc_may_be_there(char *why, size_t why_size) { return (void)why, (void
 
 static int cc_compile(const char *cc, const qn_target_kernel *kernel, const qn_bytes *source, qn_bytes *object, char *why,
                       size_t why_size) {
-  const qn_compile_request request = {source->data, source->size, qn_isa_detect()};
-  (void)kernel;
+  const qn_compile_request request = {source->data, source->size, qn_isa_detect(), kernel->most_ms, kernel->is_large};
   return qn_cc_compile(cc, &request, object, why, why_size);
 }
 
@@ -34,8 +33,8 @@ static int clang_may_be_there(char *why, size_t why_size) {
 
 static int clang_compile(const char *cc, const qn_target_kernel *kernel, const qn_bytes *source, qn_bytes *object, char *why,
                          size_t why_size) {
-  const qn_compile_request request = {source->data, source->size, qn_isa_detect()};
-  (void)cc, (void)kernel;
+  const qn_compile_request request = {source->data, source->size, qn_isa_detect(), kernel->most_ms, kernel->is_large};
+  (void)cc;
   return qn_clang_compile(&request, object, why, why_size);
 }
 

@@ -32,6 +32,7 @@ typedef struct service_call {
   size_t size;
   const quern_gen_request *request; /* source */
   int32_t *items_per_thread;                    /* source */
+  const quern_gen_limits *limits;               /* open */
   quern_gen_kind kind;
   quern_gen_answer *answer;
 } service_call;
@@ -148,7 +149,7 @@ static void open_libraries(lua_State *lua) {
                                        {LUA_UTF8LIBNAME, luaopen_utf8},  {LUA_DBLIBNAME, luaopen_debug},
                                        {NULL, NULL}};
   static const char *const unwanted[] = {"dofile", "loadfile", "print", "warn", NULL};
-  static const char *const wanted_of_debug[] = {"sethook", "getinfo", "getmetatable", "setmetatable", NULL}; /* sandbox.lua's */
+  static const char *const wanted_of_debug[] = {"sethook", "gethook", "getinfo", "getmetatable", "setmetatable", NULL}; /* sandbox.lua's */
   for (const luaL_Reg *library = libraries; library->func; library++) {
     luaL_requiref(lua, library->name, library->func, 1);
     lua_pop(lua, 1);
@@ -184,14 +185,21 @@ static int run_open(lua_State *lua) {
   }
   push_chunk(lua, "boot");
   lua_pushcfunction(lua, l_read);
-  lua_call(lua, 1, 1);
+  lua_createtable(lua, 0, 3);
+  lua_pushinteger(lua, call->limits->nodes);
+  lua_setfield(lua, -2, "nodes");
+  lua_pushinteger(lua, call->limits->cost);
+  lua_setfield(lua, -2, "cost");
+  lua_pushinteger(lua, call->limits->steps);
+  lua_setfield(lua, -2, "steps");
+  lua_call(lua, 2, 1);
   lua_rawsetp(lua, LUA_REGISTRYINDEX, call->state); /* the service */
   call->kind = QUERN_GEN_OK;
   return 0;
 }
 
 static void push_request(lua_State *lua, const quern_gen_request *request) {
-  lua_createtable(lua, 0, 9);
+  lua_createtable(lua, 0, 10);
   lua_pushstring(lua, request->symbol);
   lua_setfield(lua, -2, "symbol");
   lua_pushstring(lua, request->canonical);
@@ -206,6 +214,8 @@ static void push_request(lua_State *lua, const quern_gen_request *request) {
   lua_setfield(lua, -2, "op");
   lua_pushboolean(lua, request->is_wide);
   lua_setfield(lua, -2, "is_wide");
+  lua_pushboolean(lua, request->cost != NULL);
+  lua_setfield(lua, -2, "is_bounded");
   lua_pushinteger(lua, request->n_in);
   lua_setfield(lua, -2, "n_in");
   lua_createtable(lua, request->n_in + request->n_out, 0);
@@ -248,6 +258,7 @@ static int run_request(lua_State *lua) {
   const char *text = lua_tolstring(lua, -3, &size);
   call->kind = QUERN_GEN_OK;
   if (text && call->items_per_thread) *call->items_per_thread = (int32_t)lua_tointeger(lua, -2);
+  if (text && call->request && call->request->cost) *call->request->cost = (int64_t)lua_tointeger(lua, -1);
   if (!text) {
     call->kind = kind_of(lua_tostring(lua, -2));
     text = lua_tolstring(lua, -1, &size);
@@ -295,8 +306,8 @@ static void close_state(quern_gen_state *state) {
   state->resize(state, 0);
 }
 
-static quern_gen_kind open_state(void *(*resize)(void *memory, size_t size), quern_gen_state **result,
-                                 quern_gen_answer *answer) {
+static quern_gen_kind open_state(void *(*resize)(void *memory, size_t size), const quern_gen_limits *limits,
+                                 quern_gen_state **result, quern_gen_answer *answer) {
   *result = NULL;
   *answer = (quern_gen_answer){NULL, 0};
   quern_gen_state *state = resize(NULL, sizeof *state);
@@ -308,7 +319,7 @@ static quern_gen_kind open_state(void *(*resize)(void *memory, size_t size), que
     return QUERN_GEN_MEMORY;
   }
   lua_atpanic(state->lua, on_panic);
-  service_call call = {.state = state, .answer = answer};
+  service_call call = {.state = state, .limits = limits, .answer = answer};
   protect(&call, run_open);
   if (call.kind == QUERN_GEN_OK)
     *result = state;

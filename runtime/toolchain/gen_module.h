@@ -10,7 +10,7 @@
 
 #include "build_id.h" /* generated: QN_BUILD_ID */
 
-#define QUERN_GEN_ABI 3
+#define QUERN_GEN_ABI 4
 #define QUERN_GEN_VERSION QN_BUILD_ID /* a module of other sources is not used */
 #define QUERN_GEN_SYMBOL "quern_gen_module"
 
@@ -42,7 +42,15 @@ typedef struct quern_gen_request {
   const char *classes;
   int32_t rank, is_wide;
   const char *target;
+  int64_t *cost; /* not NULL: it is to be compiled. A cost above the limit is refused, else it is set */
 } quern_gen_request;
+
+/* Of a host; 0: the default. */
+typedef struct quern_gen_limits {
+  int64_t nodes; /* of one graph; more than the default counts as the default */
+  int64_t cost;  /* of a kernel, in instructions (gen/graph/costs.lua) */
+  int64_t steps; /* of a request: instructions of Lua */
+} quern_gen_limits;
 
 typedef struct quern_gen_state quern_gen_state;
 
@@ -51,7 +59,8 @@ typedef struct quern_gen_interface {
   const char *version;
   /* Makes a Lua state. All memory comes from `resize`: realloc, and free for size 0. A state must not be used by two threads
    * at once. Calls require the locale "C" and the default floating-point environment. */
-  quern_gen_kind (*open)(void *(*resize)(void *memory, size_t size), quern_gen_state **state, quern_gen_answer *answer);
+  quern_gen_kind (*open)(void *(*resize)(void *memory, size_t size), const quern_gen_limits *limits, quern_gen_state **state,
+                         quern_gen_answer *answer);
   void (*close)(quern_gen_state *state);
   /* Loads a spec. The answer has its ops, in the format of gen/service.lua. */
   quern_gen_kind (*load_spec)(quern_gen_state *state, const char *name, const char *text, size_t size,

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #if defined(__APPLE__)
 #include <xlocale.h>
 #endif
@@ -24,12 +25,30 @@
 #include "core/base/status.h"
 #include "toolchain/gen_module.h"
 #include "base/module.h"
+#include "base/passing.h"
 
 #define MODULE_FILE "quern-gen.so"
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FORK_WAIT_MS 30000 /* a sanitizer's allocator is not ready for a fork while another thread is in it */
+#else
+#define FORK_WAIT_MS 20
+#endif
+
+/* The text of a spec that was loaded, for a child that has to make the state anew. */
+typedef struct kept_spec {
+  struct kept_spec *next;
+  size_t size;
+  char *text; /* behind the name */
+  char name[];
+} kept_spec;
 
 struct qn_generator {
-  pthread_mutex_t lock; /* held while its state runs */
+  pthread_mutex_t lock;    /* held while its state runs */
+  pthread_mutex_t loading; /* held while a spec is loaded, before `lock` */
+  int is_lock_free, is_loading_free; /* at a fork: the forking thread has them */
+  kept_spec *specs; /* the last one first */
   quern_gen_state *state; /* NULL: not needed so far */
+  quern_gen_limits limits;
   qn_generator *next, *previous; /* in all_generators */
 };
 
@@ -41,52 +60,77 @@ static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static const quern_gen_interface *module; /* under `opening` */
 static char trouble[512];              /* why there is no module; written once, before module_state is set to -1 */
 static locale_t c_locale;              /* set before module_state is set to 1 */
-static atomic_int module_state;        /* 0: not opened so far; 1: ready; -1: unusable */
+static atomic_int module_state;        /* 0: not opened so far; 1: ready; -1: unusable, for good */
 
 /* ---- Forks ---- */
 
+/* A fork waits a moment for the generators that run. Of one that runs longer the child has a new state, made of the texts of its
+ * specs; the old one is leaked. */
 static void before_generator_fork(void) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += FORK_WAIT_MS * 1000000L;
+  until.tv_sec += until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
   pthread_mutex_lock(&listing);
-  for (qn_generator *g = all_generators; g; g = g->next) pthread_mutex_lock(&g->lock);
+  for (qn_generator *g = all_generators; g; g = g->next) {
+    g->is_loading_free = pthread_mutex_trylock(&g->loading) == 0;
+    g->is_lock_free = pthread_mutex_timedlock(&g->lock, &until) == 0;
+  }
   pthread_mutex_lock(&opening);
 }
 
 static void after_generator_fork(void) {
   pthread_mutex_unlock(&opening);
-  for (qn_generator *g = all_generators; g; g = g->next) pthread_mutex_unlock(&g->lock);
+  for (qn_generator *g = all_generators; g; g = g->next) {
+    if (g->is_lock_free) pthread_mutex_unlock(&g->lock);
+    if (g->is_loading_free) pthread_mutex_unlock(&g->loading);
+  }
   pthread_mutex_unlock(&listing);
+}
+
+static void after_generator_fork_in_child(void) {
+  for (qn_generator *g = all_generators; g; g = g->next) {
+    if (!g->is_lock_free) {
+      g->state = NULL;
+      pthread_mutex_init(&g->lock, NULL);
+    }
+    if (!g->is_loading_free) pthread_mutex_init(&g->loading, NULL);
+  }
+  after_generator_fork();
 }
 
 /* Registered before the fork handlers of the other files: prepare handlers run in reverse order, so these locks are taken last.
  * A thread that holds one of the other locks may wait for these. */
 __attribute__((constructor)) static void watch_generator_forks(void) {
-  pthread_atfork(before_generator_fork, after_generator_fork, after_generator_fork);
+  pthread_atfork(before_generator_fork, after_generator_fork, after_generator_fork_in_child);
 }
 
 /* ---- The module ---- */
 
-/* Opens the module. NULL, or the reason of the failure. */
-static const char *load_trouble(void) {
+/* 0: why has the reason. */
+static int load(char *why, size_t size) {
   if (!c_locale) c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (!c_locale) return "out of memory";
-  module = qn_module_open(MODULE_FILE, QUERN_GEN_SYMBOL, QUERN_GEN_ABI, QUERN_GEN_VERSION, trouble, sizeof trouble);
-  return module ? NULL : trouble;
+  if (c_locale) module = qn_module_open(MODULE_FILE, QUERN_GEN_SYMBOL, QUERN_GEN_ABI, QUERN_GEN_VERSION, why, size);
+  if (!c_locale) snprintf(why, size, "out of memory"), qn_passing_note(ENOMEM);
+  return module != NULL;
 }
 
-/* 1: the module is open. 0: it cannot be used. Both are final. */
-static int is_module_ready(void) {
+/* 1: the module is open. -1: it cannot be used. Both are final. 0: it cannot be opened now; why has the reason. */
+static int open_module(char *why, size_t size) {
   int state = atomic_load_explicit(&module_state, memory_order_acquire);
-  if (state) return state > 0;
+  if (state) return state;
   pthread_mutex_lock(&opening);
   state = atomic_load_explicit(&module_state, memory_order_relaxed);
   if (!state) {
-    const char *why = load_trouble();
-    if (why && why != trouble) snprintf(trouble, sizeof trouble, "%s", why);
-    state = why ? -1 : 1;
+    qn_passing_take();
+    state = load(why, size) ? 1 : qn_passing_take() ? 0 : -1;
+    if (state < 0) snprintf(trouble, sizeof trouble, "%s", why);
+    if (state == 0) qn_passing_note(ENOMEM); /* for the caller */
     atomic_store_explicit(&module_state, state, memory_order_release);
   }
   pthread_mutex_unlock(&opening);
-  return state > 0;
+  return state;
 }
 
 /* Marks an open module as unusable. */
@@ -114,6 +158,7 @@ qn_generator *qn_generator_create(void) {
   qn_generator *generator = calloc(1, sizeof *generator);
   if (!generator) return NULL;
   pthread_mutex_init(&generator->lock, NULL);
+  pthread_mutex_init(&generator->loading, NULL);
   pthread_mutex_lock(&listing);
   generator->next = all_generators;
   if (all_generators) all_generators->previous = generator;
@@ -121,6 +166,37 @@ qn_generator *qn_generator_create(void) {
   pthread_mutex_unlock(&listing);
   return generator;
 }
+
+void qn_generator_begin_load(qn_generator *generator) { pthread_mutex_lock(&generator->loading); }
+void qn_generator_end_load(qn_generator *generator) { pthread_mutex_unlock(&generator->loading); }
+
+static void drop_kept(qn_generator *generator) {
+  kept_spec *last = generator->specs;
+  if (!last) return;
+  generator->specs = last->next;
+  free(last);
+}
+
+/* 0: out of memory. */
+static int keep_spec(qn_generator *generator, const char *name, const char *text, size_t size) {
+  const size_t name_size = strlen(name) + 1;
+  kept_spec *kept = malloc(sizeof *kept + name_size + size + 1);
+  if (!kept) return 0;
+  memcpy(kept->name, name, name_size);
+  kept->text = kept->name + name_size;
+  memcpy(kept->text, text, size);
+  kept->text[size] = 0;
+  kept->size = size;
+  kept->next = generator->specs;
+  generator->specs = kept;
+  return 1;
+}
+
+void qn_generator_limit(qn_generator *generator, int64_t nodes, int64_t cost, int64_t steps) {
+  generator->limits = (quern_gen_limits){nodes, cost, steps};
+}
+
+int64_t qn_generator_node_limit(const qn_generator *generator) { return generator->limits.nodes; }
 
 void qn_generator_destroy(qn_generator *generator) {
   if (!generator) return;
@@ -132,6 +208,8 @@ void qn_generator_destroy(qn_generator *generator) {
     all_generators = generator->next;
   pthread_mutex_unlock(&listing);
   if (generator->state) module->close(generator->state);
+  while (generator->specs) drop_kept(generator);
+  pthread_mutex_destroy(&generator->loading);
   pthread_mutex_destroy(&generator->lock);
   free(generator);
 }
@@ -194,18 +272,48 @@ static quern_gen_kind ask(quern_gen_state *state, const module_request *request,
   }
 }
 
+/* Loads the kept specs into a new state, in their order. */
+static quern_gen_kind reload(quern_gen_state *state, const kept_spec *spec, quern_gen_answer *answer) {
+  if (!spec) return QUERN_GEN_OK;
+  quern_gen_kind kind = reload(state, spec->next, answer);
+  if (kind == QUERN_GEN_OK) kind = module->load_spec(state, spec->name, spec->text, spec->size, answer);
+  if (kind == QUERN_GEN_OK) {
+    free(answer->text);
+    *answer = (quern_gen_answer){NULL, 0};
+  }
+  return kind;
+}
+
+static quern_gen_kind make_state(qn_generator *generator, quern_gen_answer *answer) {
+  quern_gen_kind kind = module->open(resize, &generator->limits, &generator->state, answer);
+  if (kind != QUERN_GEN_OK) return kind;
+  kind = reload(generator->state, generator->specs, answer);
+  if (kind == QUERN_GEN_OK) return kind;
+  module->close(generator->state);
+  generator->state = NULL;
+  return kind;
+}
+
 /* *text: malloc'ed. */
 static quern_status call(qn_generator *generator, const module_request *request, qn_bytes *text) {
   const int kept_errno = errno;
-  const int is_ready = is_module_ready();
+  char unopened[sizeof trouble];
+  const int state = open_module(unopened, sizeof unopened);
   errno = kept_errno;
-  if (!is_ready) return refuse_without_module();
+  if (state < 0) return refuse_without_module();
+  if (state == 0) return qn_status_fail(QUERN_E_MEMORY, "the generator cannot be opened now: %s", unopened);
   quern_gen_answer answer = {NULL, 0};
   quern_gen_kind kind = QUERN_GEN_OK;
   pthread_mutex_lock(&generator->lock);
   module_visit visit = visit_begin();
-  if (!generator->state) kind = module->open(resize, &generator->state, &answer);
+  if (!generator->state) kind = make_state(generator, &answer);
   if (kind == QUERN_GEN_OK) kind = ask(generator->state, request, &answer);
+  if (kind == QUERN_GEN_OK && request->what == LOAD_SPEC && !keep_spec(generator, request->name, request->text, request->size)) {
+    module->forget(generator->state);
+    free(answer.text);
+    answer = (quern_gen_answer){NULL, 0};
+    kind = QUERN_GEN_MEMORY;
+  }
   visit_end(visit);
   pthread_mutex_unlock(&generator->lock);
   if (kind == QUERN_GEN_OK) {
@@ -218,6 +326,7 @@ static quern_status call(qn_generator *generator, const module_request *request,
     give_module_up(answer.text);
     refuse_without_module();
   } else {
+    if (kind == QUERN_GEN_MEMORY) qn_passing_note(ENOMEM);
     qn_status_fail(status, "%s", answer.text ? answer.text : why);
   }
   free(answer.text);
@@ -235,7 +344,8 @@ quern_status qn_generator_source(qn_generator *generator, const qn_source_reques
   int32_t unwanted;
   const quern_gen_request names = {.symbol = wanted->symbol, .op = wanted->op, .canonical = wanted->canonical,
                                    .dtypes = wanted->dtypes, .n_in = wanted->n_in, .n_out = wanted->n_out,
-                                   .classes = wanted->classes, .rank = wanted->rank, .target = wanted->target, .is_wide = wanted->is_wide};
+                                   .classes = wanted->classes, .rank = wanted->rank, .target = wanted->target, .is_wide = wanted->is_wide,
+                                   .cost = wanted->cost};
   const module_request request = {.what = SOURCE, .source = &names,
                            .items_per_thread = items_per_thread ? items_per_thread : &unwanted};
   return call(generator, &request, source);
@@ -259,7 +369,10 @@ quern_status qn_generator_load_spec(qn_generator *generator, const char *name, c
 void qn_generator_forget_spec(qn_generator *generator) {
   pthread_mutex_lock(&generator->lock);
   module_visit visit = visit_begin();
-  if (generator->state) module->forget(generator->state);
+  if (generator->state) {
+    module->forget(generator->state);
+    drop_kept(generator);
+  }
   visit_end(visit);
   pthread_mutex_unlock(&generator->lock);
 }

@@ -13,7 +13,15 @@ typedef struct qn_generator qn_generator;
 
 /* NULL: out of memory. Opens nothing. */
 qn_generator *qn_generator_create(void);
+
+/* Sets the limits of a host's options, before the first use; 0: the default. */
+void qn_generator_limit(qn_generator *generator, int64_t nodes, int64_t cost, int64_t steps);
+int64_t qn_generator_node_limit(const qn_generator *generator);
 void qn_generator_destroy(qn_generator *generator);
+
+/* One load of a spec at a time, with what its caller makes of it. */
+void qn_generator_begin_load(qn_generator *generator);
+void qn_generator_end_load(qn_generator *generator);
 
 /* "ready", "not loaded yet", or why the module cannot be used; static. */
 const char *qn_generator_state(void);
@@ -42,6 +50,7 @@ typedef struct qn_source_request {
   int32_t rank;        /* 1 or 2; for targets with tiles also 3, and 0: any */
   const char *target;  /* the name of a qn_target (target.h); NULL: "c" */
   int32_t is_wide;     /* it counts in 64 bits, if its target has 32 and 64 */
+  int64_t *cost;       /* not NULL: it is to be compiled. LIMIT if that would take too long; else set, to about its instructions */
 } qn_source_request;
 
 /* The text of that kernel. In C it includes kernel.h, else it is self-contained. *items_per_thread (may be NULL): 1 for C.

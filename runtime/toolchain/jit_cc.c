@@ -10,6 +10,7 @@
 #endif
 #include "toolchain/jit_cc.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -20,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,6 +30,8 @@
 #include "base/jit_environment.h"
 #include "toolchain/kernel_headers.h"
 #include "level_flags.h" /* generated */
+#include "base/idle.h"
+#include "base/passing.h"
 #include "base/read_all.h"
 #include "base/write_all.h"
 
@@ -61,6 +65,7 @@ _Static_assert(sizeof level_flags / sizeof level_flags[0] == QN_ISA_COUNT, "flag
 
 /* Writes a message that ends with the text of errno. Returns 0. */
 static int say(char *why, size_t size, const char *what, const char *path) {
+  qn_passing_note(errno);
   snprintf(why, size, "%s %s: %m", what, path);
   return 0;
 }
@@ -112,6 +117,25 @@ static int remove_item(const char *path, const struct stat *status, int type, st
 
 /* Removes the folder and all that the compiler left in it. */
 static void remove_folder(const char *folder) { nftw(folder, remove_item, 8, FTW_DEPTH | FTW_PHYS); }
+
+/* Removes folders that processes of this user left when they were killed: their names have the process's number. */
+static void remove_stale_folders(void) {
+  static atomic_int is_done;
+  if (atomic_exchange(&is_done, 1)) return;
+  DIR *all = opendir("/tmp");
+  char path[64];
+  struct stat about;
+  for (const struct dirent *item; all && (item = readdir(all));) {
+    long pid;
+    int end = 0;
+    if (sscanf(item->d_name, "quern-%9ld-%n", &pid, &end) != 1 || strlen(item->d_name) != (size_t)end + 6 || end == 0) continue;
+    if (pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH) continue;
+    snprintf(path, sizeof path, "/tmp/%.40s", item->d_name);
+    if (lstat(path, &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == geteuid() && time(NULL) - about.st_mtime > MOST_MS / 1000)
+      remove_folder(path);
+  }
+  if (all) closedir(all);
+}
 
 /* ---- The program ---- */
 
@@ -177,6 +201,10 @@ static int start(child *c, const char *program, char *const args[], char *const 
   close(ends[1]);
   c->words = ends[0];
   if (error) close(ends[0]);
+#if defined(__linux__)
+  /* Should this process be killed, the compiler does not go on for ever. */
+  if (!error) prlimit(c->pid, RLIMIT_CPU, &(const struct rlimit){MOST_MS / 1000, MOST_MS / 1000 + 1}, NULL);
+#endif
   return error;
 }
 
@@ -199,11 +227,12 @@ static int listen(child *c, int ms) {
 }
 
 /* Waits for the child's end. 1: it succeeded, or its status is unknown because the host has reaped it. */
-static int await(child *c, char *why, size_t why_size) {
-  const int64_t until = now_ms() + MOST_MS;
+static int await(child *c, int32_t most_ms, char *why, size_t why_size) {
+  const int64_t until = now_ms() + most_ms;
   int talks = 1, status = 0;
   pid_t ended = 0;
-  while (ended == 0 && !atomic_load(&is_ending) && now_ms() < until) {
+  for (int64_t looked = now_ms(); ended == 0 && !atomic_load(&is_ending) && now_ms() < until;) {
+    if (now_ms() - looked >= 500) looked = now_ms(), qn_idle_look();
     if (talks)
       talks = listen(c, LOOK_MS) >= 0;
     else
@@ -214,8 +243,9 @@ static int await(child *c, char *why, size_t why_size) {
     kill(-c->pid, SIGKILL);
     while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR) {
     }
-    snprintf(why, why_size, atomic_load(&is_ending) ? "the process ends" : "the compiler was not done after %d s",
-             MOST_MS / 1000);
+    if (atomic_load(&is_ending)) snprintf(why, why_size, "the process ends");
+    else if (most_ms % 1000) snprintf(why, why_size, "the compiler was not done after %d ms", (int)most_ms);
+    else snprintf(why, why_size, "the compiler was not done after %d s", (int)most_ms / 1000);
   }
   /* The rest of its output. Processes that it started may still write to the pipe; they are not waited for. */
   for (int i = 0; i < MOST_LAST_WORDS && listen(c, 0) > 0; i++) {
@@ -264,7 +294,7 @@ static int set(char *variable, size_t size, const char *name, const char *value)
   return n > 0 && (size_t)n < size;
 }
 
-static int run(const char *program, const char *folder, qn_isa isa, char *why, size_t why_size) {
+static int run(const char *program, const char *folder, qn_isa isa, int32_t most_ms, char *why, size_t why_size) {
   const char *args[64], *path = qn_environment_path(), *home = qn_environment_home();
   char flags[sizeof QN_FLAGS_V4], *rest; /* the longest of them */
   char source[64], object[64], temporary[64], path_variable[PATH_BYTES + 8], home_variable[PATH_BYTES + 8];
@@ -288,7 +318,7 @@ static int run(const char *program, const char *folder, qn_isa isa, char *why, s
     errno = error;
     return say(why, why_size, "cannot run", program);
   }
-  if (await(&c, why, why_size)) return 1;
+  if (await(&c, most_ms ? most_ms : MOST_MS, why, why_size)) return 1;
   quote(&c, folder, why, why_size);
   return 0;
 }
@@ -297,6 +327,7 @@ int qn_cc_compile(const char *cc, const qn_compile_request *request, qn_bytes *o
   const int kept_errno = errno;
   char path[64], folder[48], *program = find_program(cc);
   int is_good = 0;
+  remove_stale_folders();
   snprintf(folder, sizeof folder, "/tmp/quern-%ld-XXXXXX", (long)getpid());
   if (!program) {
     snprintf(why, why_size, "there is no program %s", cc);
@@ -304,7 +335,7 @@ int qn_cc_compile(const char *cc, const qn_compile_request *request, qn_bytes *o
     say(why, why_size, "cannot make a folder", folder);
   } else {
     snprintf(path, sizeof path, "%s/kernel.o", folder);
-    is_good = fill_folder(folder, request, why, why_size) && run(program, folder, request->isa, why, why_size) &&
+    is_good = fill_folder(folder, request, why, why_size) && run(program, folder, request->isa, request->most_ms, why, why_size) &&
               read_object(path, object, why, why_size);
     remove_folder(folder);
   }

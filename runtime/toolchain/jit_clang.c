@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * jit_clang.c: opens the module, and hands it one compilation after the other on a thread of its own. See jit_clang.h.
+ * jit_clang.c: opens the module, and hands it one compilation after the other, on two threads of its own: one is for large ones, which others
+ * need not wait for. See jit_clang.h.
  *
- * The thread has a large stack (Clang recurses) and blocks all signals. A fatal error of LLVM blocks it for good; the
+ * A thread has a large stack (Clang recurses) and blocks all signals. A fatal error of LLVM blocks it for good; the
  * caller and all later callers get the reason. The module is opened on the thread of the first caller, not on that
  * thread: a host may call from a constructor inside of dlopen, and another thread would then wait for the loader's
  * lock. */
@@ -25,12 +26,21 @@
 #include "toolchain/clang_module.h"
 #include "core/base/float_env.h"
 #include "core/base/thread.h"
+#include "base/idle.h"
 #include "base/thread_shield.h"
 #include "base/jit_environment.h"
 #include "base/module.h"
+#include "base/passing.h"
+#include "base/thread_memory.h"
 
 #define MODULE_FILE "quern-clang.so"
 #define STACK_BYTES (8 << 20)
+/* What a compile must be able to get: Clang and LLVM do not survive a lack of memory, being built without exceptions. */
+#define RESERVE_BYTES ((size_t)64 << 20)
+#define MOST_MS 60000
+#define MOST_FORK_MS 200       /* that a fork waits for compiles to come to a safe point */
+#define MOST_WAIT_MS 400       /* for the compiles under way, when the process ends */
+#define MOST_WAIT_SHARED 30000 /* where LLVM's destructors run: they must not meet a compile */
 
 /* The libraries that the module was linked with: paths separated by ':', LLVM's first. Set by the build. */
 #ifndef QN_CLANG_LIBRARIES
@@ -40,21 +50,32 @@
 typedef struct compilation {
   quern_clang_request ask;
   struct compilation *next;
+  int32_t most_ms;
   int is_done, is_good;
+  int is_short; /* of memory */
 } compilation;
+
+typedef struct lane {
+  compilation *first;   /* waiting, oldest first */
+  compilation *current; /* being compiled */
+  int is_inside, is_parked; /* the module compiles; it waits at a safe point for the end of a fork */
+  int has_thread;
+  int is_over;          /* the thread has left its loop, or is blocked for good */
+  int is_retired;       /* it has ended, since it was idle, and is to be joined */
+  pthread_t thread;
+} lane;
+
+static _Thread_local lane *here; /* that of this thread */
 
 static struct tier {
   pthread_mutex_t lock;
-  pthread_cond_t work, news; /* signalled to the thread; to threads that wait for it */
+  pthread_cond_t work, news; /* signalled to the threads; to threads that wait for them */
   const quern_clang_interface *module; /* NULL: not opened so far */
-  compilation *first;        /* waiting, oldest first */
-  compilation *current;      /* being compiled */
+  lane lanes[2];
   int n_opening;             /* threads that are opening the module */
-  int has_thread;
-  int is_over;               /* the thread has left its loop, or is blocked for good */
-  int is_ending;             /* the process exits, or the library is unloaded */
+  atomic_int is_ending;      /* the process exits, or the library is unloaded */
+  atomic_int n_forks;        /* under way; compiles wait at their next safe point */
   int is_dead;               /* no compile is possible any more; `state` has the reason */
-  pthread_t thread;
 } tier = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
 
 static char trouble[2][512]; /* written once each: [0] why there is no module, [1] why it is dead */
@@ -81,11 +102,13 @@ static void finish(compilation *j, int is_good) {
 }
 
 static void refuse_all(const char *why) {
-  while (tier.first) {
-    compilation *j = tier.first;
-    tier.first = j->next;
-    say(j->ask.why, j->ask.why_size, why);
-    finish(j, 0);
+  for (int i = 0; i < 2; i++) {
+    while (tier.lanes[i].first) {
+      compilation *j = tier.lanes[i].first;
+      tier.lanes[i].first = j->next;
+      say(j->ask.why, j->ask.why_size, why);
+      finish(j, 0);
+    }
   }
 }
 
@@ -94,28 +117,69 @@ static void refuse_all(const char *why) {
 static void failed(const char *message) {
   pthread_mutex_lock(&tier.lock);
   die("LLVM failed: ", message);
-  say(tier.current->ask.why, tier.current->ask.why_size, trouble[1]);
-  finish(tier.current, 0);
+  say(here->current->ask.why, here->current->ask.why_size, trouble[1]);
+  finish(here->current, 0);
   refuse_all(trouble[1]);
-  tier.current = NULL;
-  tier.has_thread = 0;
-  tier.is_over = 1;
-  pthread_detach(tier.thread); /* it is blocked for good, and cannot be joined */
+  here->current = NULL;
+  here->has_thread = 0;
+  here->is_over = 1;
+  pthread_detach(here->thread); /* it is blocked for good, and cannot be joined */
   pthread_mutex_unlock(&tier.lock);
 }
+
+static int64_t now_ms(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static struct timespec at_ms(int64_t ms) { return (struct timespec){ms / 1000, ms % 1000 * 1000000}; }
+
+/* Waits while the process is forked: LLVM and Clang hold no lock and change no data that a compile of the child needs. */
+static void park(void) {
+  pthread_mutex_lock(&tier.lock);
+  here->is_parked = 1;
+  pthread_cond_broadcast(&tier.news);
+  while (atomic_load(&tier.n_forks)) pthread_cond_wait(&tier.news, &tier.lock);
+  here->is_parked = 0;
+  pthread_mutex_unlock(&tier.lock);
+}
+
+/* What a compile that is to be over ends with. Called at safe points: between passes, and at expansions of macros. */
+static const char *is_over(const quern_clang_request *ask) {
+  if (atomic_load_explicit(&tier.n_forks, memory_order_relaxed)) park();
+  if (atomic_load_explicit(&tier.is_ending, memory_order_relaxed)) return "the process ends";
+  return now_ms(CLOCK_MONOTONIC) > ask->until_ms ? "Clang took longer than a compile may (compile_ms_limit)" : NULL;
+}
+
+/* Waits a moment for a lane's compile, which then goes on until the process is gone, and finds nothing destroyed: the module drops
+ * LLVM's destructors, unless LLVM is not its own. */
+static void stop_lane(lane *own, int64_t until_ms) {
+  const struct timespec until = at_ms(until_ms);
+  pthread_mutex_lock(&tier.lock);
+  const int waits = (own->has_thread || own->is_retired) && !pthread_equal(own->thread, pthread_self());
+  int is_late = 0;
+  while (waits && !own->is_over && !is_late) is_late = pthread_cond_timedwait(&tier.news, &tier.lock, &until) == ETIMEDOUT;
+  const int joins = waits && (own->has_thread || own->is_retired) && own->is_over; /* else LLVM has failed meanwhile, or it is late */
+  own->has_thread = own->is_retired = 0;
+  pthread_mutex_unlock(&tier.lock);
+  if (joins) pthread_join(own->thread, NULL);
+}
+
+static quern_clang_host host;
+
+/* Whether LLVM's destructors run when the process ends. */
+static int has_destructors(void) { return host.is_shared || (tier.module && !tier.module->drops_destructors()); }
 
 static void stop(void) {
   const int kept_cancel = qn_thread_shield();
   pthread_mutex_lock(&tier.lock);
-  const int waits = tier.has_thread && !pthread_equal(tier.thread, pthread_self());
-  tier.is_ending = 1;
+  atomic_store(&tier.is_ending, 1);
   refuse_all("the process ends");
   pthread_cond_broadcast(&tier.work);
-  while (waits && !tier.is_over) pthread_cond_wait(&tier.news, &tier.lock);
-  const int joins = waits && tier.has_thread; /* else LLVM has failed meanwhile */
-  tier.has_thread = 0;
+  const int64_t until = now_ms(CLOCK_REALTIME) + (has_destructors() ? MOST_WAIT_SHARED : MOST_WAIT_MS);
   pthread_mutex_unlock(&tier.lock);
-  if (joins) pthread_join(tier.thread, NULL);
+  for (int i = 0; i < 2; i++) stop_lane(&tier.lanes[i], until);
   qn_thread_unshield(kept_cancel);
 }
 
@@ -131,28 +195,39 @@ __attribute__((destructor)) static void leave(void) {
 static int64_t number_after(const char *text, const char *word) {
   const char *at = text ? strstr(text, word) : NULL;
   int64_t n = 0;
-  for (at += at ? strlen(word) : 0; at && *at >= '0' && *at <= '9' && n < 1000000; at++) n = n * 10 + (*at - '0');
+  if (!at) return 0;
+  for (at += strlen(word); *at >= '0' && *at <= '9' && n < 1000000; at++) n = n * 10 + (*at - '0');
   return n;
 }
 
-/* For tests: delays the compilation for some time, or until the process ends. With the lock held. */
+/* For tests: delays the compilation, or a large one, for some time, or until the process ends. With the lock held. */
 static void hold(void) {
-  const int64_t ms = number_after(qn_environment_test_compiler(), "hold=");
-  struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_sec += ms / 1000;
-  until.tv_nsec += ms % 1000 * 1000000;
-  if (until.tv_nsec >= 1000000000) {
-    until.tv_sec++;
-    until.tv_nsec -= 1000000000;
-  }
+  const char *test = qn_environment_test_compiler(), *large = here == &tier.lanes[1] ? "large=" : "hold=";
+  const int64_t ms = number_after(test, test && strstr(test, large) ? large : "hold=");
+  const struct timespec until = at_ms(now_ms(CLOCK_REALTIME) + ms);
   while (ms > 0 && !tier.is_ending && pthread_cond_timedwait(&tier.work, &tier.lock, &until) != ETIMEDOUT) {
   }
+}
+
+static void set_inside(int is_inside) {
+  pthread_mutex_lock(&tier.lock);
+  while (is_inside && atomic_load(&tier.n_forks)) pthread_cond_wait(&tier.news, &tier.lock);
+  here->is_inside = is_inside;
+  pthread_cond_broadcast(&tier.news);
+  pthread_mutex_unlock(&tier.lock);
+}
+
+static quern_clang_result compile_inside(compilation *j) {
+  set_inside(1);
+  const quern_clang_result result = tier.module->compile(&j->ask);
+  set_inside(0);
+  return result;
 }
 
 static void run_compilation(compilation *j) {
   const char *test = qn_environment_test_compiler();
   j->ask.is_to_fail = test && strstr(test, "fatal");
+  j->ask.until_ms = now_ms(CLOCK_MONOTONIC) + j->most_ms;
   hold();
   if (tier.is_ending) {
     say(j->ask.why, j->ask.why_size, "the process ends");
@@ -160,31 +235,36 @@ static void run_compilation(compilation *j) {
     return;
   }
   pthread_mutex_unlock(&tier.lock);
-  const quern_clang_result result = tier.module->compile(&j->ask);
+  j->is_short = !qn_thread_memory_touch(RESERVE_BYTES);
+  if (j->is_short) say(j->ask.why, j->ask.why_size, "no memory: a compile may need 64 MiB");
+  const quern_clang_result result = j->is_short ? QUERN_CLANG_REFUSED : compile_inside(j);
   pthread_mutex_lock(&tier.lock);
   if (result == QUERN_CLANG_BROKEN) die("", j->ask.why);
   finish(j, result == QUERN_CLANG_DONE);
 }
 
-static void *run(void *unused) {
-  (void)unused;
+static void *run(void *arg) {
+  lane *own = here = arg;
   const locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (c_locale) uselocale(c_locale);
   qn_float_env_enter();
+  qn_idle_name_thread();
   pthread_mutex_lock(&tier.lock);
   while (!tier.is_ending) {
-    compilation *j = tier.first;
+    compilation *j = own->first;
     if (tier.is_dead) refuse_all(trouble[1]);
     if (tier.is_dead || !j) {
-      pthread_cond_wait(&tier.work, &tier.lock);
-      continue;
+      if (qn_idle_wait(&tier.work, &tier.lock) || own->first || tier.is_ending) continue;
+      own->has_thread = 0; /* the next compilation makes another */
+      own->is_retired = 1;
+      break;
     }
-    tier.first = j->next;
-    tier.current = j;
+    own->first = j->next;
+    own->current = j;
     run_compilation(j);
-    tier.current = NULL;
+    own->current = NULL;
   }
-  tier.is_over = 1;
+  own->is_over = 1;
   pthread_cond_broadcast(&tier.news);
   pthread_mutex_unlock(&tier.lock);
   uselocale(LC_GLOBAL_LOCALE);
@@ -192,26 +272,42 @@ static void *run(void *unused) {
   return NULL;
 }
 
-static int make_thread(void) {
-  tier.is_over = 0;
-  return qn_thread_start(&tier.thread, STACK_BYTES, run, NULL);
+static int make_thread(lane *own) {
+  if (own->is_retired) pthread_join(own->thread, NULL);
+  own->is_over = own->is_retired = 0;
+  return qn_thread_start(&own->thread, STACK_BYTES, run, own);
 }
 
-/* ---- Forks: a child has no thread, and makes one when it needs it ---- */
+/* ---- Forks: a child has no thread, and makes one when it needs it ----
+ * A fork waits until the compiles under way are at safe points: then the child can compile, too. */
+
+static int is_unsafe(void) {
+  for (int i = 0; i < 2; i++)
+    if (tier.lanes[i].is_inside && !tier.lanes[i].is_parked) return 1;
+  return tier.n_opening > 0;
+}
 
 static void before_clang_fork(void) {
+  const int kept_errno = errno;
   pthread_mutex_lock(&tier.lock);
+  atomic_fetch_add(&tier.n_forks, 1);
+  const struct timespec until = at_ms(now_ms(CLOCK_REALTIME) + MOST_FORK_MS);
+  while (is_unsafe() && !tier.is_dead && pthread_cond_timedwait(&tier.news, &tier.lock, &until) != ETIMEDOUT) {}
+  errno = kept_errno;
 }
 
 static void after_clang_fork(void) {
+  atomic_fetch_sub(&tier.n_forks, 1);
+  pthread_cond_broadcast(&tier.news);
   pthread_mutex_unlock(&tier.lock);
 }
 
 static void after_clang_fork_in_child(void) {
-  if (tier.current) die("the process was forked while Clang compiled", "");
   if (tier.n_opening) die("the process was forked while Clang was being opened", "");
-  tier.current = tier.first = NULL;
-  tier.has_thread = tier.is_over = tier.n_opening = 0;
+  else if (is_unsafe()) die("the process was forked while Clang compiled", "");
+  tier.n_opening = 0;
+  atomic_store(&tier.n_forks, 0);
+  for (int i = 0; i < 2; i++) tier.lanes[i] = (lane){NULL};
   /* Condition variables may count waiters that do not exist in the child. */
   tier.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   tier.news = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
@@ -257,14 +353,20 @@ static const quern_clang_interface *open_module(int *is_shared, char *why, size_
 }
 
 /* With the lock held; releases it while it opens the module. 0: why has the reason. */
-static int make_ready(char *why, size_t size) {
+static int make_ready(lane *own, char *why, size_t size) {
   int is_shared = 0;
   if (!tier.module && !tier.is_dead) {
     tier.n_opening++;
     pthread_mutex_unlock(&tier.lock);
+    qn_passing_take();
     const quern_clang_interface *module = open_module(&is_shared, why, size);
     pthread_mutex_lock(&tier.lock);
     tier.n_opening--;
+    pthread_cond_broadcast(&tier.news); /* to a fork */
+    if (!module && qn_passing_take()) { /* it may open the next time */
+      qn_passing_note(ENOMEM);
+      return 0;
+    }
     if (!module) {
       if (!trouble[0][0]) snprintf(trouble[0], sizeof trouble[0], "%s", why);
       if (!tier.is_dead) atomic_store(&state, trouble[0]);
@@ -281,8 +383,9 @@ static int make_ready(char *why, size_t size) {
     say(why, size, trouble[1]);
   } else if (tier.is_ending) {
     say(why, size, "the process ends");
-  } else if (!tier.has_thread && !(tier.has_thread = make_thread())) {
+  } else if (!own->has_thread && !(own->has_thread = make_thread(own))) {
     say(why, size, "no thread could be made for Clang");
+    qn_passing_note(EAGAIN);
   } else {
     return 1;
   }
@@ -293,18 +396,21 @@ static int make_ready(char *why, size_t size) {
 
 int qn_clang_compile(const qn_compile_request *request, qn_bytes *object, char *why, size_t why_size) {
   const int kept_errno = errno, kept_cancel = qn_thread_shield();
+  lane *own = &tier.lanes[request->is_large != 0];
   compilation j = {.ask = {.host = &host, .source = request->source, .size = request->size, .level = qn_isa_name(request->isa),
                    .headers = qn_kernel_headers, .n_headers = qn_n_kernel_headers, .allocate = malloc, .why = why,
-                   .why_size = why_size}};
+                   .why_size = why_size, .lane = request->is_large != 0, .is_over = is_over},
+                   .most_ms = request->most_ms ? request->most_ms : MOST_MS};
   pthread_mutex_lock(&tier.lock);
-  if (make_ready(why, why_size)) {
-    compilation **at = &tier.first;
+  if (make_ready(own, why, why_size)) {
+    compilation **at = &own->first;
     while (*at) at = &(*at)->next;
     *at = &j;
-    pthread_cond_signal(&tier.work);
-    while (!j.is_done) pthread_cond_wait(&tier.news, &tier.lock);
+    pthread_cond_broadcast(&tier.work);
+    while (!j.is_done) qn_idle_watch(&tier.news, &tier.lock);
   }
   pthread_mutex_unlock(&tier.lock);
+  if (j.is_short) qn_passing_note(ENOMEM);
   if (j.is_good) *object = (qn_bytes){j.ask.object, j.ask.object_size};
   qn_thread_unshield(kept_cancel);
   errno = kept_errno;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * jit_clang.h: Clang in process: C text in, an object file's bytes out. Opens the quern-clang module at first need; one
- * compile at a time, on a thread of its own. Knows no kernels.
+ * compile at a time on each of two threads of its own, one of them for large ones. Knows no kernels.
  *
  * A forked child makes a thread of its own, but has no compiler if the parent was compiling or opening the module at the
- * fork. A process that exits, or closes the library, waits for the compile that is under way, and starts no other. A
+ * fork. A process that exits, or closes the library, waits a moment for the compiles that are under way, and starts no other. A
  * fatal error of LLVM ends the compiler, not the process. Where the host has used the same LLVM before, LLVM's error
  * handlers are the host's, and decide. */
 #ifndef QN_JIT_CLANG_H
 #define QN_JIT_CLANG_H
+
+#include <stdint.h>
 
 #include "base/bytes.h"
 #include "core/base/isa.h"
@@ -17,6 +19,8 @@ typedef struct qn_compile_request {
   const char *source; /* C11, freestanding; may include kernel.h */
   size_t size;
   qn_isa isa;
+  int32_t most_ms;  /* 0: a minute. Clang ends after its next pass, a C compiler at once */
+  int32_t is_large; /* Clang compiles it beside others, on a second thread */
 } qn_compile_request;
 
 /* 1: *object is set. 0: `why` holds a sentence. Thread-safe. */

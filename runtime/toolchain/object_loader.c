@@ -13,6 +13,7 @@
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #endif
 #include "toolchain/object_loader.h"
+#include "base/passing.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -190,7 +191,10 @@ static int read_sections(object *o) {
   Elf64_Ehdr h;
   if (!read_header(o, &h)) return 0;
   o->sections = calloc(h.e_shnum, sizeof *o->sections);
-  if (!o->sections) return refuse(o, "no memory for the object's sections");
+  if (!o->sections) {
+    qn_passing_note(ENOMEM);
+    return refuse(o, "no memory for the object's sections");
+  }
   o->n_sections = h.e_shnum;
   for (uint32_t i = 0; i < o->n_sections; i++) {
     memcpy(&o->sections[i].header, o->bytes + h.e_shoff + i * sizeof(Elf64_Shdr), sizeof(Elf64_Shdr));
@@ -358,22 +362,42 @@ static int fill(object *o) {
   return relocate(o);
 }
 
+/* The number in a file of /proc/sys; -1: not known. */
+static long number_in(const char *path) {
+  long n = -1;
+  FILE *file = fopen(path, "re");
+  if (file && fscanf(file, "%ld", &n) != 1) n = -1;
+  if (file) fclose(file);
+  return n;
+}
+
+/* Refuses for a mapping that the system has refused, with errno. A lack is often one of mappings, not of memory. */
+static int refuse_mapping(object *o, const char *what) {
+  const int error = errno;
+  long n = 0;
+  qn_passing_note(error);
+  FILE *maps = error == ENOMEM ? fopen("/proc/self/maps", "re") : NULL;
+  for (int c; maps && (c = getc(maps)) != EOF;) n += c == '\n';
+  if (maps) fclose(maps);
+  const long most = n ? number_in("/proc/sys/vm/max_map_count") : -1;
+  errno = error;
+  if (most > 0 && n >= most - 16)
+    return refuse(o, "the process has %ld mappings of at most %ld (vm.max_map_count), and a kernel takes two: %s: %m", n, most, what);
+  return refuse(o, "%s: %m", what);
+}
+
 static int protect(object *o) {
-  if (mprotect(o->image, o->data_at, PROT_READ | PROT_EXEC)) {
-    return refuse(o, "this system grants no executable memory: mprotect: %m");
-  }
-  if (o->image_size > o->data_at && mprotect(o->image + o->data_at, o->image_size - o->data_at, PROT_READ)) {
-    return refuse(o, "the object's data cannot be made read-only: mprotect: %m");
-  }
+  if (mprotect(o->image, o->data_at, PROT_READ | PROT_EXEC))
+    return refuse_mapping(o, errno == ENOMEM ? "no memory for executable pages: mprotect" : "this system grants no executable memory: mprotect");
+  if (o->image_size > o->data_at && mprotect(o->image + o->data_at, o->image_size - o->data_at, PROT_READ))
+    return refuse_mapping(o, "the object's data cannot be made read-only: mprotect");
   return 1;
 }
 
 /* Maps the image and makes it ready. */
 static int map(object *o) {
   void *image = mmap(NULL, o->image_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (image == MAP_FAILED) {
-    return refuse(o, "no memory for the object's code: mmap of %llu bytes: %m", (unsigned long long)o->image_size);
-  }
+  if (image == MAP_FAILED) return refuse_mapping(o, "no memory for the object's code: mmap");
   o->image = image;
   if (fill(o) && protect(o)) return 1;
   munmap(image, o->image_size);
@@ -396,6 +420,7 @@ qn_loaded *qn_object_load(const void *bytes, size_t size, const char *symbol, ch
   qn_loaded *loaded = malloc(sizeof *loaded);
   if (!loaded) {
     refuse(&o, "no memory for a loaded object");
+    qn_passing_note(ENOMEM);
   } else if (!load(&o, symbol, loaded)) {
     free(loaded);
     loaded = NULL;

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "core/base/kernel_abi.h"
-#include "core/base/strbuf.h"
+#include "core/base/status.h"
 
 /* A kernel, for compilers and loaders. */
 typedef struct qn_target_kernel {
@@ -16,6 +16,8 @@ typedef struct qn_target_kernel {
   int32_t capability;       /* of its devices, in the target's numbers; 0: this machine */
   int32_t is_wide;          /* it counts in 64 bits */
   int32_t items_per_thread; /* chosen by the generator; 0: not generated yet */
+  int32_t most_ms;          /* for one compile, where a compiler can be ended; 0: its own limit */
+  int32_t is_large;         /* compiling it takes long: others are compiled beside it */
 } qn_target_kernel;
 
 /* Loaded code. */

@@ -3,5 +3,8 @@
  * environment_none.c: no environment (environment.h): every variable is as if it were unset. */
 #include "core/base/environment.h"
 
-int32_t qn_environment_threads(void) { return 0; }
+int32_t qn_environment_number(const char *name, int32_t otherwise) {
+  (void)name;
+  return otherwise;
+}
 int qn_environment_log(void) { return -1; }

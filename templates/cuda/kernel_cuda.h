@@ -79,6 +79,19 @@ QC_PTX f64 qc_abs_f64(f64 x) {
   return y;
 }
 
+/* a / b, rounded to nearest. To the compiler the intrinsics are a quotient that it may rewrite: of f64 by a power of two it makes a
+   product without a rounding, which it then contracts. */
+QC_PTX f32 qc_div_f32(f32 a, f32 b) {
+  f32 y;
+  asm("div.rn.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
+QC_PTX f64 qc_div_f64(f64 a, f64 b) {
+  f64 y;
+  asm("div.rn.f64 %0, %1, %2;" : "=d"(y) : "d"(a), "d"(b));
+  return y;
+}
+
 /* a b in 64 bits: one instruction, also together with the sum that follows. From C++ the compiler makes five: it widens a
    loop-invariant stride before the loop, and then multiplies in 64 bits. */
 QC_PTX i64 qc_multiply_wide(i32 a, i32 b) {

@@ -15,7 +15,7 @@
 
 static void threads(const char *text, int wanted) {
   setenv("QUERN_NUM_THREADS", text, 1);
-  is_int(qn_environment_threads(), wanted, "QUERN_NUM_THREADS='%s'", text);
+  is_int(qn_environment_number("QUERN_NUM_THREADS", 0), wanted, "QUERN_NUM_THREADS='%s'", text);
 }
 
 static void level(const char *text, int wanted) {
@@ -112,7 +112,7 @@ int main(void) {
   threads("4 ", 0);
   threads("0x4", 0);
   unsetenv("QUERN_NUM_THREADS");
-  is_int(qn_environment_threads(), 0, "QUERN_NUM_THREADS unset");
+  is_int(qn_environment_number("QUERN_NUM_THREADS", 0), 0, "QUERN_NUM_THREADS unset");
 
   level("", -1);
   level("0", 0);

@@ -32,10 +32,11 @@
 #endif
 #endif
 #ifdef UNDER_TSAN
-/* TSan would refuse to make threads in the child of a process with threads; ours makes none. */
+/* TSan would refuse to make threads in the child of a process with threads; ours makes none. At the end of a process it would sleep
+ * for as long as it takes idle workers to end, and report these. */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) {
-  return "die_after_fork=0";
+  return "die_after_fork=0:atexit_sleep_ms=100";
 }
 #endif
 
@@ -161,6 +162,61 @@ static void test_drowsy(void) {
   qn_slices_destroy(s);
 }
 
+/* The processor time that a process with these threads takes in the 60 ms after a call, in microseconds. is_crowded: all of them
+ * have one core. */
+static long idle_us(const char *spin, int threads, int is_crowded) {
+  int ends[2];
+  long us = -1;
+  if (pipe(ends)) bail("no pipe");
+  fflush(stdout);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    struct timespec from, to;
+    setenv("QUERN_SPIN", spin, 1);
+#if defined(__linux__)
+    cpu_set_t set;
+    if (is_crowded && sched_getaffinity(0, sizeof set, &set) == 0) {
+      int core = 0;
+      while (!CPU_ISSET(core, &set)) core++;
+      CPU_ZERO(&set);
+      CPU_SET(core, &set);
+      sched_setaffinity(0, sizeof set, &set);
+    }
+#endif
+    qn_slices *s = create_slices(threads, NULL, NULL);
+    meeting m = {.n = threads};
+    qn_slices_run(s, threads, meet, &m);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    usleep(60000);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    us = (to.tv_sec - from.tv_sec) * 1000000 + (to.tv_nsec - from.tv_nsec) / 1000;
+    exit(write(ends[1], &us, sizeof us) != sizeof us);
+  }
+  close(ends[1]);
+  if (read(ends[0], &us, sizeof us) != sizeof us) us = -1;
+  close(ends[0]);
+  waitpid(pid, NULL, 0);
+  return us;
+}
+
+static void test_spin(void) {
+  long asleep = idle_us("0", 2, 0), most = 0, crowded = idle_us("9999", 4, 1);
+  for (int i = 0; i < 10 && (asleep < 0 || asleep > 2000); i++) asleep = idle_us("0", 2, 0);
+  ok(asleep >= 0 && asleep <= 2000, "QUERN_SPIN=0: a worker without work takes %ld us", asleep);
+#if defined(__linux__)
+  for (int i = 0; i < 10 && (crowded < 0 || crowded > 4000); i++) crowded = idle_us("9999", 4, 1);
+  ok(crowded >= 0 && crowded <= 4000, "QUERN_SPIN=9999: three workers on the caller's core take %ld us", crowded);
+#else
+  skip(1, "no affinity here: %ld", crowded);
+#endif
+  for (int i = 0; i < 30 && most <= 4000; i++) {
+    const long us = idle_us("9999", 2, 0);
+    if (us > most) most = us;
+  }
+  if (most <= 4000) skip(1, "other processes had this machine's cores");
+  else ok(most <= 15000, "QUERN_SPIN=9999: one on a core of its own takes %ld us", most);
+}
+
 /* ---- Everybody's own share ---- */
 
 #define N_SHARERS 4
@@ -246,6 +302,59 @@ static void test_exit(void) {
   waitpid(pid, &status, 0);
   is_int(WIFEXITED(status) ? WEXITSTATUS(status) : 100, 0, "a call returns with all slices done though the process ends");
 }
+
+/* ---- The main thread leaves ---- */
+
+#if defined(UNDER_TSAN) || defined(UNDER_ASAN)
+static void test_leave(void) { skip(2, "the sanitizers have threads of their own"); }
+#else
+/* The result of a child, 1000 + the signal that ended it, or -1: it did not end within 20 s. */
+static int end_of(pid_t pid) {
+  int status;
+  for (const double start = seconds(); seconds() - start < 20; usleep(10000)) {
+    if (waitpid(pid, &status, WNOHANG) == pid) return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  }
+  kill(pid, SIGKILL);
+  waitpid(pid, &status, 0);
+  return -1;
+}
+
+static int n_threads(void) {
+  char line[200];
+  int n = 0;
+  FILE *file = fopen("/proc/self/status", "r");
+  while (file && fgets(line, sizeof line, file)) {
+    if (sscanf(line, "Threads: %d", &n) == 1) break;
+  }
+  if (file) fclose(file);
+  return n;
+}
+
+/* In children of a process without a pool. */
+static void test_leave(void) {
+  pid_t pid = fork();
+  if (pid == 0) {
+    meeting m = {.n = 4};
+    qn_slices_run(create_slices(4, NULL, NULL), 4, meet, &m);
+    pthread_exit(NULL);
+  }
+  is_int(end_of(pid), 0, "a process of which the main thread leaves by pthread_exit ends when its workers are idle");
+  pid = fork();
+  if (pid == 0) {
+    qn_slices *s = create_slices(4, NULL, NULL);
+    for (int round = 0; round < 3; round++) {
+      meeting m = {.n = 4};
+      qn_slices_run(s, 4, meet, &m);
+      if (atomic_load(&m.alone) || n_threads() != 4) _exit(1);
+      for (const double start = seconds(); n_threads() > 1; usleep(1000)) {
+        if (seconds() - start > 10) _exit(2);
+      }
+    }
+    exit(0);
+  }
+  is_int(end_of(pid), 0, "idle workers end, others come when they are needed");
+}
+#endif
 
 /* ---- Threads that cannot be made ---- */
 
@@ -631,8 +740,11 @@ static void test_forks(qn_slices *s) {
 
 int main(void) {
   alarm(300);
+  test_spin();
+  setenv("QUERN_SPIN", "200", 1); /* what test_drowsy reckons with */
   test_exit();
   test_shares();
+  test_leave();
   test_no_threads();
   is_int(qn_slices_limit(NULL), 1, "NULL is one thread");
   work *alone = new_work();

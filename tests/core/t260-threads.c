@@ -4,6 +4,7 @@
  * t260-threads: many threads calling; the host's parallel_for in every manner it may behave; the threads option; results
  * equal to the bit for any number of threads; small work stays on the caller; nested calls. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -200,6 +201,126 @@ static void test_small(void) {
   quern_ctx_release(ctx);
 }
 
+/* ---- A host's parallel_for that breaks its promise -------------------------------------------------------------- */
+
+enum { NONE, HALF, ALL_BUT_ONE, TWICE, BEYOND, BELOW, ONLY_BEYOND, OTHER_ARG, NULL_ARG, TOO_EARLY, LATER, N_BREACHES };
+static const char *const breaches[] = {"runs nothing", "runs half", "leaves one out", "runs each twice", "goes beyond the end",
+                                       "begins below 0", "runs numbers that are none alone", "passes another argument on",
+                                       "passes NULL on", "returns before its threads are done", "runs them after its return"};
+
+static struct late {
+  int64_t n;
+  void (*slice)(void *arg, int64_t i);
+  void *arg;
+  pthread_t thread;
+  atomic_int may_run, is_joinable;
+} late;
+
+static void *run_late(void *unused) {
+  while (!atomic_load(&late.may_run)) sched_yield();
+  for (int64_t i = 0; i < late.n; i++) late.slice(late.arg, i);
+  return unused;
+}
+
+static void breaking_for(void *self, int64_t n, void (*slice)(void *arg, int64_t i), void *arg) {
+  const int breach = *(const int *)self;
+  static char other[64];
+  int64_t begin = 0, end = n;
+  if (breach == NONE || breach == TOO_EARLY || breach == LATER) end = 0;
+  if (breach == HALF) end = n / 2;
+  if (breach == ALL_BUT_ONE) end = n - 1;
+  if (breach == BEYOND) end = n + 3;
+  if (breach == BELOW) begin = -2;
+  if (breach == ONLY_BEYOND) begin = n, end = n + n;
+  for (int64_t i = begin; i < end; i++) {
+    slice(breach == OTHER_ARG ? other : breach == NULL_ARG ? NULL : arg, i);
+    if (breach == TWICE) slice(arg, i);
+  }
+  if (breach == BEYOND) slice(arg, INT64_MAX), slice(arg, (int64_t)1 << 32);
+  if (breach == BELOW) slice(arg, INT64_MIN), slice(arg, -((int64_t)1 << 32));
+  if ((breach == TOO_EARLY || breach == LATER) && !late.is_joinable) {
+    late.n = n;
+    late.slice = slice;
+    late.arg = arg;
+    atomic_store(&late.may_run, breach == TOO_EARLY);
+    late.is_joinable = pthread_create(&late.thread, NULL, run_late, NULL) == 0;
+  }
+}
+
+/* An op of each kind that cuts its work. The output: of the input's shape; of one dimension, reduced; of the indices found. */
+static const struct {
+  const char *op;
+  int n_in, param; /* 0: none */
+  enum { SAME, REDUCED, FOUND } output;
+} broken[] = {{"add", 2, 0, SAME},     {"gelu", 1, 0, SAME},            {"sum", 1, 2, REDUCED},
+              {"mean", 1, 3, REDUCED}, {"cumulative_sum", 1, 1, SAME}, {"nonzero", 1, 0, FOUND}};
+
+static void test_breaches(void) {
+  enum { ROWS = 600, COLUMNS = 700 };
+  float *a = malloc(sizeof *a * ROWS * COLUMNS);
+  char *got = malloc(16 * ROWS * COLUMNS), *right = malloc(16 * ROWS * COLUMNS);
+  int64_t shape[2] = {ROWS, COLUMNS}, found[2] = {0, 2};
+  for (int i = 0; i < ROWS * COLUMNS; i++) {
+    a[i] = (float)(i % 17) - 3;
+    found[0] += a[i] != 0;
+  }
+  for (int breach = 0; breach < N_BREACHES; breach++) {
+    quern_options options = {.size = sizeof options, .threads = 5, .parallel_for = breaking_for, .host = &breach};
+    quern_ctx *ctx = NULL;
+    if (quern_ctx_create(&options, &ctx)) bail("%s", quern_last_error());
+    group_begin("a parallel_for that %s: ARGUMENT, and nothing is out of bounds", breaches[breach]);
+    for (size_t k = 0; k < sizeof broken / sizeof *broken; k++) {
+      quern_op *op = NULL, *own = NULL;
+      if (quern_op_find(ctx, broken[k].op, &op) || quern_op_find(NULL, broken[k].op, &own)) continue;
+      const quern_scalar param = QUERN_I64(broken[k].param);
+      const int is_index = broken[k].output == FOUND, is_reduced = broken[k].output == REDUCED;
+      int64_t reduced = broken[k].param == 3 ? 1 : shape[0]; /* bit k: dimension k is reduced */
+      DLTensor t = {.data = a, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape}, *in[2] = {&t, &t};
+      DLTensor result = {.data = right, .device = {kDLCPU, 0}, .ndim = broken[k].param == 3 ? 0 : is_reduced ? 1 : 2,
+                         .shape = is_index ? found : is_reduced ? &reduced : shape, .dtype = is_index ? (DLDataType){kDLInt, 64, 1} : t.dtype}, *out = &result;
+      quern_call call = {.size = sizeof call, .params = &param, .n_params = 1};
+      const quern_call *given = broken[k].param ? &call : NULL;
+      const size_t bytes = is_index ? (size_t)found[0] * 16 : (size_t)(is_reduced ? reduced : ROWS * COLUMNS) * 4;
+      if (quern_op_call(own, broken[k].n_in, in, 1, &out, given)) bail("%s: %s", broken[k].op, quern_last_error());
+      result.data = got;
+      memset(got, 0x77, bytes + 16);
+      group_count(1);
+      const quern_status status = quern_op_call(op, broken[k].n_in, in, 1, &out, given);
+      if (status != QUERN_E_ARGUMENT && breach != TOO_EARLY) group_fail("%s: no error", broken[k].op); /* it may have been in time */
+      else if (status && !strstr(quern_last_error(), "parallel_for")) group_fail("%s: %s", broken[k].op, quern_last_error());
+      memset(right + bytes, 0x77, 16);
+      if (is_index && status) memset(right, 0x77, bytes); /* it fails when it counts, and nothing is written */
+      if (late.is_joinable) { /* what runs now is refused */
+        if (breach == LATER) memset(got, 0x33, bytes);
+        if (breach == LATER) memset(right, 0x33, bytes);
+        atomic_store(&late.may_run, 1);
+        pthread_join(late.thread, NULL);
+        late.is_joinable = 0;
+      }
+      if (memcmp(got, right, bytes + 16)) group_fail("%s: bytes that are wrong, or are not the output's", broken[k].op);
+      quern_plan *plan = NULL;
+      if (!is_index && quern_op_prepare(op, broken[k].n_in, in, 1, &out, given, &plan) == QUERN_OK) {
+        void *from[2] = {a, a}, *to = got;
+        group_count(1);
+        if (quern_plan_run(plan, from, &to, NULL) != QUERN_E_ARGUMENT && breach != TOO_EARLY) group_fail("%s: a plan's run is no error", broken[k].op);
+        quern_plan_release(plan);
+      }
+      if (late.is_joinable) {
+        atomic_store(&late.may_run, 1);
+        pthread_join(late.thread, NULL);
+        late.is_joinable = 0;
+      }
+      quern_op_release(op);
+      quern_op_release(own);
+    }
+    group_end();
+    quern_ctx_release(ctx);
+  }
+  free(a);
+  free(got);
+  free(right);
+}
+
 /* ---- Calls from inside of slices -------------------------------------------------------------------------------- */
 
 static quern_op *nested_op;
@@ -323,6 +444,7 @@ static void test_churn(void) {
 int main(void) {
   test_bits();
   test_small();
+  test_breaches();
   test_nested();
   test_callers();
   test_churn();

@@ -288,7 +288,7 @@ static void test_stack(void) {
       sprintf(many + strlen(many), "y%d = log(x + %d); ", k, k);
       strcat(outs, k ? " f64" : "f64");
     }
-    quern_ctx *ctx = ctx_of(QUERN_JIT_SYNC);
+    quern_ctx *ctx = ctx_with((quern_options){.jit = QUERN_JIT_SYNC, .threads = 2, .cc = compiler_option, .compile_cost_limit = 1 << 20});
     small_call c = {.ctx = ctx, .op = op_from(ctx, many)};
     operands_vector(&c.o, "f64", outs, 1000, &r);
     is_int(operands_call(c.op, &c.o, NULL), QUERN_OK, "31 logarithms");

@@ -47,6 +47,7 @@ static void check_intrinsic(const char *name, const dtype *t, rng *r) {
     else if (!strncmp(name, "plus", 4)) y = wide ? of_f64(f64_of(a) + f64_of(b)) : of_f32(f32_of(a) + f32_of(b));
     else if (!strncmp(name, "minus", 5)) y = wide ? of_f64(f64_of(a) - f64_of(b)) : of_f32(f32_of(a) - f32_of(b));
     else if (!strncmp(name, "over", 4)) y = wide ? of_f64(f64_of(a) / f64_of(b)) : of_f32(f32_of(a) / f32_of(b));
+    else if (!strncmp(name, "inverse", 7)) y = wide ? of_f64(1.0 / f64_of(a)) : of_f32(1.0f / f32_of(a));
     else if (!strncmp(name, "there", 5)) {
       const dtype *integer = dtype_of(wide ? "i64" : "i32");
       y = cast(integer, t, cast(t, integer, a));
@@ -157,7 +158,7 @@ static void wants(char *ptx, const char *kernel, const char *what) {
 }
 
 static void check_ptx(const char *arch) {
-  static const char *const never[] = {".ftz", ".approx", ".local", "call"};
+  static const char *const never[] = {".ftz", ".approx", ".local", "call", "add.f", "sub.f", "mul.f", "div.f", "rcp.f", "sqrt.f"};
   char name[64], kernel[64], what[64];
   snprintf(name, sizeof name, "%s.error", arch);
   char *error = read_text(name);
@@ -185,8 +186,8 @@ static void check_ptx(const char *arch) {
   for (int i = 0; i < 2; i++) {
     const char *f = i ? "f64" : "f32";
     static const char *const wanted_of[][2] = {
-      {"times_plus", "mul.rn"}, {"times_plus", "add.rn"}, {"plus", "add.rn"}, {"minus", "sub.rn"}, {"over", "div.rn"}, {"sqrt", "sqrt.rn"},
-      {"fma", "fma.rn"},
+      {"times_plus", "mul.rn"}, {"times_plus", "add.rn"}, {"plus", "add.rn"}, {"minus", "sub.rn"}, {"over", "div.rn"}, {"inverse", "rcp.rn"},
+      {"sqrt", "sqrt.rn"}, {"fma", "fma.rn"},
     };
     for (size_t k = 0; k < sizeof wanted_of / sizeof wanted_of[0]; k++) {
       snprintf(kernel, sizeof kernel, "run_%s_%s", wanted_of[k][0], f);
@@ -231,11 +232,11 @@ int main(int argc, char **argv) {
   rng r;
   rng_seed(&r, 700);
   for (int i = 0; i < (int)builds[0].s->n_loops; i++) check_loop(i, &r);
-  static const char *const names[] = {"plus", "minus", "times", "over", "times_plus", "there_and_back", "umulhi"};
-  for (int i = 0; i < 7; i++)
+  static const char *const names[] = {"plus", "minus", "times", "over", "inverse", "times_plus", "there_and_back", "umulhi"};
+  for (int i = 0; i < 8; i++)
     for (int wide = 0; wide < 2; wide++) {
       char name[64];
-      const char *type = i < 6 ? wide ? "f64" : "f32" : wide ? "u64" : "u32";
+      const char *type = i < 7 ? wide ? "f64" : "f32" : wide ? "u64" : "u32";
       snprintf(name, sizeof name, "%s_%s", names[i], type);
       check_intrinsic(name, dtype_of(type), &r);
     }

@@ -15,7 +15,7 @@ local random_bodies = require "random_bodies"
 local texts = require "texts"
 
 -- t794 and t798 have those that reduce and scan, and derivatives of scans.
-texts.without = function(op) return kinds.of(op).has_stages or kinds.of(op).is_scan or kinds.of(op).is_adjoint end
+texts.without = function(op) return kinds.of(op).shape_params ~= nil end
 
 -- Clang takes half of GCC's time.
 local compiler = os.getenv "CXX" or os.execute "command -v clang++-19 >/dev/null 2>&1" and "clang++-19" or "c++"

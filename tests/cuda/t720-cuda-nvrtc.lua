@@ -2,13 +2,15 @@
 --
 -- tags: long
 -- t720-cuda-nvrtc: NVRTC compiles CUDA text, as t710 runs it on the CPU, without headers, for compute capability 7.5, 8.0, 9.0 and
--- 10.0; kernels of rows reach their operands 16 bytes at a time; nothing spills. nvcc compiles a file of a generated tree under
--- its defaults. No GPU is needed; where CUDA is not, its part is skipped. QUERN_CUDA_PATH says where it is. Each day NVRTC has every
--- 48th op, those over axes for one dtype in four; every third day nvcc has one.
+-- 10.0; kernels of rows reach their operands 16 bytes at a time; nothing spills; PTX keeps to the law (ptx.lua). nvcc compiles
+-- files of generated trees under its defaults, those of unsigned quotients without a word. No GPU is needed; where CUDA is not, its
+-- part is skipped. QUERN_CUDA_PATH says where it is. Each day NVRTC has every 48th op, those over axes for one dtype in four; every
+-- third day nvcc has one.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. root .. "/tests/support/cuda/?.lua;" .. package.path
 local shell = require "shell"
+local ptx = require "ptx"
 local tap = require "tap"
 local texts = require "texts"
 local digest = require "gen.base.digest"
@@ -33,18 +35,17 @@ local function compile(name, architecture)
   return run(string.format("cd %s && ./nvrtc -t -O --gpu-architecture=%s -O --minimal -O -default-device -O --ptxas-options=-v "
     .. "-p %s.ptx -c %s.cubin %s", folder, architecture, name, name, name))
 end
+-- PTX alone, where nothing may be contracted, or what was said. Of a part of the files, one has it.
+local function uncontracted(name, architecture)
+  local good, said = run(string.format("cd %s && ./nvrtc -O --gpu-architecture=%s -O --minimal -O -default-device -O --fmad=false "
+    .. "-p %s.exact %s", folder, architecture:gsub("sm", "compute"), name, name))
+  return good and read(name .. ".exact") or said
+end
 
 local model = texts.model()
-local day = tap.test_part(48)
-local part = day and { day, 48 }
+local day = tap.test_part(72)
+local part = day and { day, 72 }
 local files = texts.files(model, nil, part)
-
--- Of a PTX text: kernel's name -> its body.
-local function bodies_of(ptx)
-  local bodies = {}
-  for name, body in ptx:gmatch "%.visible %.entry ([%w_]+)(.-)\n}\n" do bodies[name] = body end
-  return bodies
-end
 
 -- The widest dtype of a kernel of rows: how many loads and stores of 16 bytes there must be.
 local function wide_accesses(record, dag)
@@ -72,12 +73,6 @@ local function count_of(body, what)
   return count
 end
 
--- Whether a kernel keeps nodes in an array of each thread's own: many reductions in one stage (rows.cu.in). That is its stack.
-local function waits_locally(source, name)
-  local first = source:find(name .. "(", 1, true)
-  return first ~= nil and source:sub(first, source:find("\n}\n", first, true)):find("shared memory does not hold those", 1, true) ~= nil
-end
-
 -- name -> { registers, spill bytes, stack bytes } of ptxas' words.
 local function resources_of(log)
   local resources, name = {}, nil
@@ -94,7 +89,7 @@ local function resources_of(log)
   return resources
 end
 
-local failures, narrow, spilled, n_kernels, n_wide, n_ms, unknown = {}, {}, {}, 0, 0, 0, 0
+local failures, narrow, spilled, faults, n_kernels, n_wide, n_ms, unknown = {}, {}, {}, {}, 0, 0, 0, 0
 local digests, skipped = {}, nil
 for k, file in ipairs(files) do
   write(file.name, file.text)
@@ -111,7 +106,11 @@ for k, file in ipairs(files) do
       failures[#failures + 1] = architecture .. ": " .. said:sub(1, 1500)
     else
       n_ms = n_ms + (tonumber(said:match "([%d.]+) ms%s*$") or 0)
-      local bodies, resources = bodies_of(read(file.name .. ".ptx")), resources_of(said)
+      local bodies, resources = ptx.bodies(read(file.name .. ".ptx")), resources_of(said)
+      local exact = (not day or k == 1 + day % #files) and uncontracted(file.name, architecture) or nil
+      for _, fault in ipairs(ptx.faults(read(file.name .. ".ptx"), exact, file.text)) do
+        faults[#faults + 1] = architecture .. " " .. fault
+      end
       for _, entry in ipairs(file.entries) do
         local record = entry.record
         n_kernels = n_kernels + 1
@@ -124,7 +123,7 @@ for k, file in ipairs(files) do
         end
         if not used or not used.stack then
           unknown = unknown + 1
-        elseif used.spills > 0 or (used.stack > 0) ~= waits_locally(file.text, record.name) then
+        elseif used.spills > 0 or (used.stack > 0) ~= (ptx.n_waiting(file.text, record.name) > 0) then
           spilled[#spilled + 1] = string.format("%s %s: %d registers, %d bytes spilled, stack of %d", architecture, record.name,
                                                 used.registers, used.spills, used.stack)
         end
@@ -135,7 +134,7 @@ for k, file in ipairs(files) do
 end
 
 if skipped then
-  tap.skip(4, skipped)
+  tap.skip(5, skipped)
 else
   tap.ok(#failures == 0 and n_kernels > (part and 15 or 100), "NVRTC compiles %d kernels to cubins (%.0f ms each)", n_kernels,
          n_ms / math.max(n_kernels, 1))
@@ -144,6 +143,8 @@ else
   for _, name in ipairs(narrow) do tap.diag("narrow: %s", name) end
   tap.ok(#spilled == 0 and unknown == 0, "none spills, none has a stack but of nodes that wait in it")
   for _, line in ipairs(spilled) do tap.diag("%s", line) end
+  tap.ok(#faults == 0, "their PTX computes what the text says: rounded, nothing contracted, no calls, no memory of a thread's own")
+  for _, line in ipairs(faults) do tap.diag("%s", line) end
   local _, listed = run(string.format("QUERN_SOURCE_DIR=%s lua5.4 %s/tests/support/cuda/texts.lua %s", root, root,
                                       part and table.concat(part, " ") or ""))
   tap.is(table.concat(digests, "\n") .. "\n", listed, "the text is the same whenever it is made")
@@ -154,9 +155,9 @@ for _, path in ipairs { os.getenv "QUERN_CUDA_PATH" or "/usr/local/cuda", "/usr/
   if not nvcc and os.execute("test -x " .. path .. "/bin/nvcc") then nvcc = path .. "/bin/nvcc" end
 end
 if nvcc and (tap.test_part(3) or 0) ~= 0 then
-  tap.skip(2, "nvcc has another day")
+  tap.skip(4, "nvcc has another day")
 elseif not nvcc then
-  tap.skip(2, "no nvcc on this machine (QUERN_CUDA_PATH says where CUDA is)")
+  tap.skip(4, "no nvcc on this machine (QUERN_CUDA_PATH says where CUDA is)")
 else
   ok, text = run(string.format("lua5.4 %s/build.lua generate --target c,cuda --prefix mine --ops gelu,where --dtypes f32,f16 "
     .. "--rank 1,2 --class c,t --out %s/tree && grep -c '^cuda ' %s/tree/sources.txt", root, folder, folder))
@@ -165,5 +166,12 @@ else
   ok, text = run(string.format("cd %s/tree && %s -c kernels/mine_op_gelu_cuda.cu -o gelu.o && nm gelu.o", folder, nvcc))
   tap.ok(ok and text:find " T mine_qc_gelu_f32_f32_1d_cc\n", "nvcc compiles its file of gelu under its defaults")
   if not ok then tap.diag("%s", text:sub(1, 2000)) end
+  for _, name in ipairs { "divmod", "floor_divide" } do
+    ok, text = run(string.format("cd %s && lua5.4 %s/build.lua generate --target cuda --prefix mine --ops %s --dtypes u8,i16 --class c,b "
+      .. "--rank 1 --out quotients && %s -arch=sm_80 -ptx -o quotients.ptx quotients/kernels/mine_op_%s_cuda.cu", folder, root, name, nvcc,
+      name))
+    tap.ok(ok and not text:find "warning", "and that of %s, without a warning", name)
+    if text:find "warning" then tap.diag("%s", text:sub(1, 2000)) end
+  end
 end
 finish()

@@ -2,8 +2,8 @@
 --
 -- t745-cuda-source: the CUDA kernels that the generator gives at run time: of expressions, with several outputs, parameters and
 -- mixed dtypes, and of the ops that move, cast or compute from indices, in any classes, ranks and both index widths. Their text,
--- run on the CPU thread by thread, gives the bits of the C kernels of the same expressions, or of a C tree's ops. NVRTC compiles some of it, where
--- there is CUDA. QUERN_TEST_SEED repeats a run.
+-- run on the CPU thread by thread, gives the bits of the C kernels of the same expressions, or of a C tree's ops. Where there is CUDA, NVRTC
+-- compiles some of it, and all that has constants; what it makes keeps to the law (ptx.lua). QUERN_TEST_SEED repeats a run.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/?.lua;" .. root .. "/tests/support/?.lua;" .. root .. "/tests/support/cuda/?.lua;" .. package.path
@@ -12,6 +12,7 @@ local host = require "gen.graph.host"
 local kernels_cuda = require "gen.targets.cuda.kernels"
 local main = require "gen.main"
 local number = require "gen.base.number"
+local ptx = require "ptx"
 local service = require "gen.service"
 local shell = require "shell"
 local source_cuda = require "gen.targets.cuda.source"
@@ -59,6 +60,28 @@ local EXPRESSIONS = {
   { "x0 + x1 + x2 + x3 + x4 + x5 + x6", 7, { "f32 f32 f32 f32 f32 f32 f32 f32", "f16 f16 f16 f16 f16 f16 f16 f16" } },
 }
 
+-- Of constants, and what NVVM finds to be one: it may not turn their operations into others that are contracted.
+local CONSTANTS = {
+  { "x0 / 4 / 0.5 + x1", 2, "f" },
+  { "( x0 / 2 ) * ( x1 / -8 ) - x1 / 2", 2, "f" },
+  { "x0 / 0x1p126 * x1 + x0 / 0x1p-126 + x1 / 0x1p127 + x1 / 0x1p-149", 2, "f" },
+  { "x0 / 0x1p1023 * x1 + x0 / 0x1p-1022 + x0 / 0x1p-1023 + x0 / 0x1p-1074", 2, { "f64 f64 f64" } },
+  { "1 / x0 * x1 + -1 / x1 + 1 / ( x0 / 2 )", 2, "f" },
+  { "fma ( x0 , 1 , x1 ) * x1 + fma ( - x0 , x1 , -0.0 ) + fma ( x0 , 2 , x1 / 4 )", 2, "f" },
+  { "x0 * 2 + x1 * -1 - ( 0 - x0 ) / 1 + x0 / -1 + x0 / 0 + x0 * 0", 2, "f" },
+  { "x0 / 3 * x1 + x0 / 10 + 2 / x1 + x0 / INFINITY", 2, "f" },
+  { "x0 / sqrt ( ( f64 ) 4 ) + x1 / floor ( ( f64 ) 2.5 )", 2, { "f64 f64 f64" } },
+  { "x0 / ( x1 == 2 ? x1 : 2 ) + x1", 2, "f" },
+  { "hypot ( x0 , x1 ) / 2 + atan2 ( x0 , x1 ) / 4", 2, "f" },
+  { "v0 = x0 < 0 ; v1 = x0 >= 0 & x1 > 1 ; v2 = 0 > x0 | ! ( 0 <= x1 ) ? x0 : x1", 2,
+    { "u8 u8 bool u8 u8", "u32 u32 bool bool u32", "u64 u64 bool bool f32", "i8 i8 bool bool i8" } },
+}
+for _, row in ipairs(CONSTANTS) do
+  row[3] = row[3] == "f" and { "f32 f32 f32", "f64 f64 f64", "f16 f16 f16" } or row[3]
+  row.has_constants = true
+  EXPRESSIONS[#EXPRESSIONS + 1] = row
+end
+
 -- Letters of the operands, a rank (0: any), an index width.
 local function random_shape(n_in, n)
   local rank = math.random(0, 3)
@@ -94,10 +117,11 @@ end
 
 for _, row in ipairs(EXPRESSIONS) do
   for _, list in ipairs(row[3]) do
-    for _ = 1, 2 do
+    for _ = 1, row.has_constants and 1 or 2 do
       local dtypes = split(list)
       local kernel = ask { canonical = row[1], n_in = row[2], dtypes = dtypes }
       if kernel then
+        kernel.has_constants = row.has_constants
         local ins = table.move(dtypes, 1, row[2], 1, {})
         local dag = assert(host.host_dag(model, row[1], ins))
         kernel.params = {}
@@ -215,22 +239,43 @@ end
 
 local built = step("the driver of NVRTC",
                    "cc -O1 -o %s/nvrtc %s/tests/support/cuda/nvrtc_driver.c -ldl", folder, root)
-local failures, n_compiled, skipped = {}, 0, not built and "no driver of NVRTC" or nil
-local part = tap.test_part(3) -- a third of every fifteenth, others each day
-for k = 1 + 15 * (part or 0), #kernels, part and 45 or 15 do
-  if skipped then break end
-  write("one.cu", kernels[k].text)
-  local good, said, code = run(string.format("cd %s && ./nvrtc -t -O --gpu-architecture=sm_90 -O --minimal -O -default-device "
-    .. "-c one.cubin one.cu", folder))
+local failures, faults, n_compiled, skipped = {}, {}, 0, not built and "no driver of NVRTC" or nil
+local function nvrtc(options)
+  local good, said, code = run(string.format("cd %s && ./nvrtc -O --minimal -O -default-device %s one.cu", folder, options))
   if code == 77 then skipped = said:gsub("\n.*", "") end
-  if code ~= 77 and not good then failures[#failures + 1] = kernels[k].request.canonical .. ": " .. said:sub(1, 1500) end
+  return good, said
+end
+-- to: "sm": a cubin, too; "compute": PTX alone
+local function compile(text, what, to)
+  write("one.cu", text)
+  local good, said = nvrtc(string.format("-O --gpu-architecture=%s_90 -p one.ptx %s", to, to == "sm" and "-c one.cubin" or ""))
+  if good then good, said = nvrtc "-O --gpu-architecture=compute_90 -O --fmad=false -p exact.ptx" end
+  if skipped then return end
+  if not good then failures[#failures + 1] = what .. ": " .. said:sub(1, 1500) end
+  for _, fault in ipairs(good and ptx.faults(shell.read(folder .. "/one.ptx"), shell.read(folder .. "/exact.ptx"), text) or {}) do
+    faults[#faults + 1] = what .. ": " .. fault
+  end
   n_compiled = n_compiled + 1
 end
+local part = tap.test_part(3) -- a third of every fifteenth, others each day
+for k = 1 + 15 * (part or 0), #kernels, part and 45 or 15 do
+  if not skipped then compile(kernels[k].text, kernels[k].request.canonical or kernels[k].request.op, "sm") end
+end
+local with_constants, n_constants = { head }, 0
+for k, kernel in ipairs(kernels) do
+  if kernel.has_constants then
+    with_constants[#with_constants + 1] = cuda_parts[k + 1]
+    n_constants = n_constants + 1
+  end
+end
+if not skipped then compile(table.concat(with_constants, "\n"), "constants", "compute") end
 if skipped then
-  tap.skip(1, skipped)
+  tap.skip(2, skipped)
 else
-  tap.ok(#failures == 0 and n_compiled > 5, "NVRTC compiles %d of them", n_compiled)
+  tap.ok(#failures == 0 and n_compiled > 5, "NVRTC compiles %d of them, and %d of constants", n_compiled - 1, n_constants)
   for _, said in ipairs(failures) do tap.diag("%s", said) end
+  tap.ok(#faults == 0 and n_constants > 25, "and computes what the text says: rounded, nothing contracted, no calls, no memory of a thread's own")
+  for _, said in ipairs(faults) do tap.diag("%s", said) end
 end
 
 if not os.getenv "QUERN_TEST_KEEP" then os.execute("rm -rf " .. folder) end

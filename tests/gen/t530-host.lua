@@ -176,7 +176,7 @@ means {
   { "x != y", "bool bool", "bool = ne:bool(x0 x1)" },
   { "x & y", "bool u8", "u8 = and:u8(cast:u8(x0) x1)" },
   { "x && y", "f32 i64", "bool = and:bool(ne:bool(x0 0:f32) ne:bool(x1 0:i64))" },
-  { "x || 0", "bool", "bool = or:bool(x0 0:bool)" },
+  { "x || 0", "bool", "bool = x0" },
   { "x << 3", "i32", "i32 = shl:i32(x0 3:i32)" },
   { "x >> 40", "i32", "i32 = shr:i32(x0 31:i32)" },
   { "x << y", "i32 u8", "i32 = shl:i32(x0 select:i32(ge:bool(x1 32:u8) 32:i32 cast:i32(x1)))" },
@@ -248,8 +248,20 @@ means {
   { "clip(x, 0x8000000000000000, 0xfffffffffffffff0)", "u64", "u64 = minimum:u64(maximum:u64(x0 -9223372036854775808:u64) -16:u64)" },
   { "clip(x, -1e30, 1e30)", "i64", "i64 = minimum:i64(maximum:i64(x0 -9223372036854775808:i64) 9223372036854775807:i64)" },
   { "clip(x, 1.0, 300)", "u8", "u8 = minimum:u8(maximum:u8(x0 1:u8) 255:u8)" },
-  { "clip(x, 0, 6)", "f16", "f16 = minimum:f32(maximum:f32(x0 0:f32) 6:f32)" },
-  { "clip(x, NAN, 6)", "f32", "f32 = minimum:f32(maximum:f32(x0 nan:f32) 6:f32)" },
+  { "clip(x, 0, 6)", "f16",
+    "f16 = select:f32(ge:bool(select:f32(le:bool(x0 select:f32(ne:bool(0:f32 0:f32) inf:f32 "
+    .. "select:f32(and:bool(eq:bool(0:f32 0:f32) signbit:bool(0:f32)) neg:f32(from_bits:f32(1:u32)) 0:f32))) "
+    .. "0:f32 x0) select:f32(ne:bool(6:f32 6:f32) -inf:f32 select:f32(and:bool(eq:bool(6:f32 0:f32) "
+    .. "lnot:bool(signbit:bool(6:f32))) from_bits:f32(1:u32) 6:f32))) 6:f32 select:f32(le:bool(x0 "
+    .. "select:f32(ne:bool(0:f32 0:f32) inf:f32 select:f32(and:bool(eq:bool(0:f32 0:f32) signbit:bool(0:f32)) "
+    .. "neg:f32(from_bits:f32(1:u32)) 0:f32))) 0:f32 x0))" },
+  { "clip(x, NAN, 6)", "f32",
+    "f32 = select:f32(ge:bool(select:f32(le:bool(x0 select:f32(ne:bool(nan:f32 nan:f32) inf:f32 "
+    .. "select:f32(and:bool(eq:bool(nan:f32 0:f32) signbit:bool(nan:f32)) neg:f32(from_bits:f32(1:u32)) "
+    .. "nan:f32))) nan:f32 x0) select:f32(ne:bool(6:f32 6:f32) -inf:f32 select:f32(and:bool(eq:bool(6:f32 0:f32) "
+    .. "lnot:bool(signbit:bool(6:f32))) from_bits:f32(1:u32) 6:f32))) 6:f32 select:f32(le:bool(x0 "
+    .. "select:f32(ne:bool(nan:f32 nan:f32) inf:f32 select:f32(and:bool(eq:bool(nan:f32 0:f32) "
+    .. "signbit:bool(nan:f32)) neg:f32(from_bits:f32(1:u32)) nan:f32))) nan:f32 x0))" },
   { "pow(x, 2)", "bool", nil },
   { "add(x, add(x, 1))", "u8", "u8 = add:u8(x0 add:u8(x0 1:u8))" },
 }

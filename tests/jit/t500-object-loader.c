@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -479,6 +480,30 @@ static void test_no_exec(void) {
 #endif
 }
 
+/* In a child that has all the mappings that it may have. */
+static void test_no_mappings(void) {
+  enum { PAIRS = 70000 };
+  blob b = compile("c", "", table_text);
+  int status = -1;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    char *area = mmap(NULL, (size_t)PAIRS * 8192, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int n = 0;
+    if (area == MAP_FAILED) _exit(9);
+    while (n < PAIRS && mprotect(area + n * (size_t)8192, 4096, PROT_READ) == 0) n++;
+    if (n == PAIRS) _exit(9);
+    if (load(b, "k") || !strstr(why, "mappings of at most")) _exit(1);
+    munmap(area, (size_t)PAIRS * 8192);
+    _exit(load(b, "k") ? 0 : 2);
+  }
+  waitpid(pid, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 9)
+    skip(1, "no limit of mappings here");
+  else
+    is_int(WIFEXITED(status) ? WEXITSTATUS(status) : 100, 0, "where no mapping is left the reason says so");
+  free(b.bytes);
+}
+
 int main(void) {
 #if !defined(__x86_64__) || !defined(__LP64__)
   ok(!qn_object_load("", 0, "k", why, sizeof why), "nothing is loaded on this machine");
@@ -497,6 +522,7 @@ int main(void) {
   test_damage("two sections", compile("c", "-ffunction-sections -fasynchronous-unwind-tables", two_text));
   test_unload();
   test_no_exec();
+  test_no_mappings();
   char command[300];
   snprintf(command, sizeof command, "rm -rf '%s'", folder);
   ok(system(command) == 0, "the folder is removed");

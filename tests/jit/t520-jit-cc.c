@@ -31,7 +31,7 @@ static double now_ms(void) {
 }
 
 static int compile(const char *cc, const char *text, qn_isa isa, qn_bytes *object) {
-  const qn_compile_request request = {text, strlen(text), isa};
+  const qn_compile_request request = {text, strlen(text), isa, 0, 0};
   strcpy(why, "nothing was said");
   *object = (qn_bytes){NULL, 0};
   return qn_cc_compile(cc, &request, object, why, sizeof why);
@@ -276,7 +276,7 @@ static void *many(void *bad) {
   for (int i = 0; i < 2; i++) {
     char said[200];
     qn_bytes object;
-    const qn_compile_request request = {mul_add, sizeof mul_add - 1, QN_ISA_V3};
+    const qn_compile_request request = {mul_add, sizeof mul_add - 1, QN_ISA_V3, 0, 0};
     if (!qn_cc_compile("cc", &request, &object, said, sizeof said)) __atomic_fetch_add((int *)bad, 1, __ATOMIC_RELAXED);
     else free(object.data);
   }
@@ -286,7 +286,7 @@ static void *many(void *bad) {
 static void *never_ends(void *cc) {
   char said[200];
   qn_bytes object;
-  const qn_compile_request request = {mul_add, sizeof mul_add - 1, QN_ISA_V3};
+  const qn_compile_request request = {mul_add, sizeof mul_add - 1, QN_ISA_V3, 0, 0};
   qn_cc_compile(cc, &request, &object, said, sizeof said);
   _exit(strstr(said, "the process ends") ? 0 : 5);
 }
@@ -322,12 +322,43 @@ static void test_life(void) {
 }
 #endif
 
+/* The first compile of a process removes what killed processes have left, an hour ago; no other folder. */
+static void test_killed(void) {
+  const pid_t gone = fork();
+  if (gone == 0) _exit(0);
+  waitpid(gone, NULL, 0);
+  const struct timespec old[2] = {{time(NULL) - 3600, 0}, {time(NULL) - 3600, 0}};
+  char left[3][64], file[300];
+  snprintf(left[0], sizeof left[0], "/tmp/quern-%ld-aBcDeF", (long)gone);
+  snprintf(left[1], sizeof left[1], "/tmp/quern-%ld-aBcDeF", (long)getpid());
+  snprintf(left[2], sizeof left[2], "/tmp/quern-%ld-aBcDeFg", (long)gone);
+  for (int i = 0; i < 3; i++) {
+    mkdir(left[i], 0700);
+    snprintf(file, sizeof file, "%s/kernel.c", left[i]);
+    fclose(fopen(file, "w"));
+    utimensat(AT_FDCWD, left[i], old, 0);
+  }
+  const pid_t pid = fork();
+  if (pid == 0) {
+    qn_bytes object;
+    compile("cc", mul_add, QN_ISA_V2, &object);
+    _exit(0);
+  }
+  waitpid(pid, NULL, 0);
+  ok(access(left[0], F_OK) != 0, "the folder of a killed process is removed");
+  ok(access(left[1], F_OK) == 0 && access(left[2], F_OK) == 0, "no other is");
+  char command[300];
+  snprintf(command, sizeof command, "rm -rf %s %s %s", left[0], left[1], left[2]);
+  if (system(command)) diag("something is left");
+}
+
 int main(void) {
   strcpy(folder, "/tmp/quern-t520-XXXXXX");
   if (!mkdtemp(folder)) bail("no temporary folder");
 #if !defined(__x86_64__)
   skip_all("the object loader is for x86-64 only");
 #endif
+  test_killed();
   test_compiler("gcc");
   test_compiler("clang-19");
   test_compiler("cc");

@@ -9,6 +9,7 @@
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +33,18 @@ static LLVMModuleRef parse(LLVMContextRef context) {
   return module;
 }
 
+/* LLVM's list of targets has no lock of its own: two threads that register at once can make a circle of it. */
+static void register_targets(void) {
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
+  LLVMLinkInMCJIT();
+}
+
 /* Makes an object of a module by a target machine of its own, and runs another copy of it: a text about both. */
 int host_llvm_work(char *text, size_t size) {
+  static pthread_once_t registered = PTHREAD_ONCE_INIT;
   LLVMContextRef context = LLVMContextCreate();
   LLVMModuleRef module = parse(context);
   LLVMTargetRef target = NULL;
@@ -42,11 +53,7 @@ int host_llvm_work(char *text, size_t size) {
   char *why = NULL, *triple = LLVMGetDefaultTargetTriple();
   unsigned long long hash = 14695981039346656037ull;
   int n_targets = 0, result;
-  LLVMInitializeX86TargetInfo();
-  LLVMInitializeX86Target();
-  LLVMInitializeX86TargetMC();
-  LLVMInitializeX86AsmPrinter();
-  LLVMLinkInMCJIT();
+  pthread_once(&registered, register_targets);
   for (LLVMTargetRef t = LLVMGetFirstTarget(); t; t = LLVMGetNextTarget(t)) n_targets++;
   if (LLVMGetTargetFromTriple(triple, &target, &why)) return 4;
   LLVMTargetMachineRef machine = LLVMCreateTargetMachine(target, triple, "x86-64", "", LLVMCodeGenLevelDefault,

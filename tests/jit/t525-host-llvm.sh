@@ -24,7 +24,7 @@ static int use_clang(void) {
       "  const char *row_a = ptr[0];\n  char *row_out = ptr[1];\n"
       "  Q_IVDEP\n  for (i64 i = 0; i < n0; i++) ((f32_u *)row_out)[i] = q_canon_f32(q_sqrt_f32(((const f32_u *)row_a)[i]) + 1);\n}\n"
       "Q_KERNELS_END\n";
-  const qn_compile_request request = {text, sizeof text - 1, qn_isa_machine()};
+  const qn_compile_request request = {.source = text, .size = sizeof text - 1, .isa = qn_isa_machine()};
   float a[100], out[100];
   char *ptr[] = {(char *)a, (char *)out}, why[500] = "";
   const int64_t extents[2] = {100, 1};

@@ -15,7 +15,7 @@ cat >"$work/use.h" <<'END'
 #include <string.h>
 /* Writes what the generator says of one spec and one expression; "" and a word to stderr when it fails. */
 static const char *use_generator(void) {
-  static char all[8000];
+  static char all[16000];
   static const char spec[] = "unary \"acme.swish\" { doc = \"d\", params = { k = 1.5 }, dtypes = floating, body = [[ x * sigmoid(k * x) * 0.7 ]] }";
   static const char *const dtypes[] = {"f32", "f16"};
   qn_source_request request = {.symbol = "qj_0123456789abcdef", .canonical = "param p0 ; v0 = acme.swish ( x0 , 2.25 ) * 1e-3 + p0",

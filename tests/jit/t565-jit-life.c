@@ -45,6 +45,50 @@ static int ends_after_release(void) {
   return 0;
 }
 
+#if UNDER_TSAN || UNDER_ASAN
+static void test_leave(void) { skip(3, "the sanitizers have threads of their own"); }
+#else
+/* The main thread leaves by pthread_exit: the process ends when nothing is being compiled, and is not deaf meanwhile. */
+static int leaves(void) {
+  static subject s;
+  s = subject_make(QUERN_JIT_ASYNC, NULL);
+  for (int i = 0; i < 2; i++) qn_code_release(acquire(s.jit, i));
+  pthread_exit(NULL);
+}
+
+static void test_leave(void) {
+  int status = -1;
+  is_int(child_with(0, 1, leaves), 0, "a process of which the main thread leaves ends after its compiles");
+  setenv("QUERN_TEST_COMPILER", "hold=60000", 1);
+  for (int blocks = 0; blocks < 2; blocks++) {
+    fflush(NULL);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      sigset_t term;
+      sigemptyset(&term);
+      sigaddset(&term, SIGTERM);
+      if (blocks) pthread_sigmask(SIG_BLOCK, &term, NULL);
+      leaves();
+    }
+    usleep(300000);
+    kill(pid, SIGTERM);
+    int ended = 0;
+    for (int i = 0; i < (blocks ? 200 : 1000) && !ended; i++) {
+      ended = waitpid(pid, &status, WNOHANG) == pid;
+      usleep(10000);
+    }
+    if (cc_given)
+      skip(1, "a C compiler does not hold");
+    else if (blocks)
+      ok(!ended, "nor by one that the host has blocked");
+    else
+      ok(ended && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "while it compiles, it is ended by SIGTERM");
+    if (!ended) kill(pid, SIGKILL), waitpid(pid, &status, 0);
+  }
+  unsetenv("QUERN_TEST_COMPILER");
+}
+#endif
+
 /* A thread that asks, and waits, while the process ends under it. */
 static void *asks_on(void *arg) {
   qn_jit *jit = arg;
@@ -87,11 +131,11 @@ static int leaks;
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void) { return leaks; }
 
-/* Whether the kernel comes. A process that was forked while Clang was at work in it has no Clang any more, but says
- * so. */
+/* Whether the kernel comes. A fork waits for compiles under way to come to a safe point. A process that was forked while Clang was
+ * being opened in it, which may take longer than a fork waits, has no Clang, but says so. */
 static int comes_here(qn_code *code, int n, int is_child) {
   for (int i = 0; i < 60000 && !kernel_of(code); i++) {
-    if (is_child && strstr(info_of(code).reason, "clang: the process was forked")) return 1;
+    if (is_child && strstr(info_of(code).reason, "clang: the process was forked while Clang was being opened")) return 1;
     usleep(1000);
   }
   return computes(code, n);
@@ -413,6 +457,7 @@ static void test_unload(void) {
 int main(void) {
   need_parts();
   test_exit();
+  test_leave();
   test_forks();
   test_unload();
   test_cancel();

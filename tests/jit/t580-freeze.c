@@ -244,7 +244,7 @@ int main(int argc, char **argv) {
   if (ahead_register && ahead_register()) return 3; /* registered twice: no matter */
   if (quern_ctx_create(&options, &ctx)) return 3;
   if (rows) {
-    failed = spec && (quern_spec_load(ctx, spec) || all_calls(ctx, "spec", "y = acme.norm(acme.swish(x, 0.5) + b, axis=-1); z = acme.grow(x * b, axis=-1, exclusive=1) * 2", 2, 1));
+    failed = spec && (quern_spec_load(ctx, spec) || all_calls(ctx, "spec", "y = acme.norm(acme.swish(x, 0.5), axis=-1); z = acme.grow(x * b, axis=-1, exclusive=1) * 2", 2, 1));
     for (size_t i = 0; i < sizeof reducing / sizeof reducing[0] && !failed; i++)
       failed = all_calls(ctx, reducing[i].name, reducing[i].text, reducing[i].n_in, reducing[i].takes_floats);
   } else if (spec) {

@@ -250,8 +250,8 @@ int main(void) {
   const int has_generator = quern_spec_load_text(ctx, "empty.lua", "", 0) == QUERN_OK;
   quern_ctx_release(ctx);
   if (has_generator) {
-    drive("a spec, interpreted", scenario_spec, 0, 1);
-    drive("a spec, interpreted", scenario_spec, 1, 3);
+    drive("a spec, interpreted", scenario_spec, 0, 5);
+    drive("a spec, interpreted", scenario_spec, 1, 9);
     if (count_calls_from(NULL, "quern-gen.so")) {
       drive("a spec, in the generator", scenario_spec, 0, 0);
       drive("a spec, in the generator", scenario_spec, 1, 0);

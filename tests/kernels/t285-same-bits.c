@@ -840,14 +840,14 @@ static void walk(ref_dtype d) {
   static batch b;
   const double start = now_ms();
   const int n = quern_op_count(contexts[JIT_OFF]);
-  const int part = is_child && !is_full && !only ? test_part(3) : -1; /* of another level: the rows with layouts */
+  const int part = is_child && !is_full && !only ? test_part(6) : -1; /* of another level: the rows with layouts */
   n_rows = 0;
   for (int index = 0; index < n; index++) add_rows(index, d);
   if (n_rows == 0 && only) return;
   if (!is_child) group_begin("inputs of %s: %d ops, parameters and dtypes of the output", ref_dtype_name(d), n_rows);
   for (int i = 0; i < n_rows; i++) {
     if (rows[i].info->op_class == QUERN_CLASS_DYNAMIC) try_dynamic(&rows[i]);
-    else if (want(&rows[i]) && (part < 0 || i % 3 == part)) try_built(&rows[i]);
+    else if (want(&rows[i]) && (part < 0 || i % 6 == part)) try_built(&rows[i]);
   }
   const double middle = now_ms();
   for (int last_tier = JIT_OFF_THREADED; last_tier < N_TIERS; last_tier++) {

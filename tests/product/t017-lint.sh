@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# t017-lint.sh: the settings of the house hold: luacheck finds nothing (.luacheckrc), and every source has its licence line.
+# t017-lint.sh: the settings of the house hold: luacheck finds nothing (.luacheckrc), every source has its licence line, and REUSE's
+# tool finds a licence and an owner for every file. QUERN_REUSE: the tool, of version 4 or later; else one is installed by pip into the build.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -18,5 +19,18 @@ if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
   try 'every source has its licence line' lua5.4 tools/spdx.lua check
 else
   skip 'every source has its licence line' 'this is no git checkout'
+fi
+
+# Debian's is too old to read REUSE.toml.
+reuse=${QUERN_REUSE-}
+if [ -z "$reuse" ]; then
+  venv=${QUERN_BUILD_DIR:-$source/build}/reuse
+  reuse=$venv/bin/reuse
+  if [ ! -x "$reuse" ] && python3 -m venv "$venv" >"$said" 2>&1; then "$venv/bin/pip" install -q reuse==6.2.0 >"$said" 2>&1; fi
+fi
+if [ ! -x "$reuse" ]; then
+  skip 'REUSE finds a licence and an owner for every file' "no reuse, and none can be installed: $(tail -n 1 "$said")"
+elif git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+  try 'REUSE finds a licence and an owner for every file' "$reuse" lint
 fi
 done_testing

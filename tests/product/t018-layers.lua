@@ -143,7 +143,7 @@ local function none(what, command, allowed)
 end
 none("the environment is read in one file", "grep -nE '\\b(secure_)?getenv *\\(' -r runtime", "^runtime/core/base/environment%.c:")
 none("nothing in runtime/ exits or prints", "grep -nE '\\b(exit|_exit|printf|puts|putchar|perror|fprintf) *\\(' -r runtime --include=*.c",
-     "^runtime/core/base/log%.c:") -- and only where QUERN_LOG is set
+     "^runtime/core/base/status%.c:") -- and only where QUERN_LOG is set
 none("kernel headers include nothing but each other", -- and, on a CPU, what stands in for CUDA
      "grep -nE '# *include' -r templates --exclude-dir=products | grep -v '^templates/cuda/kernel_cuda.h:.*\"cuda_host.h\"'", '#include "kernel_%a+%.h"')
 none("PTX stands in kernel_cuda.h", "grep -nE '\\basm( volatile)?\\(' -r templates", "^templates/cuda/kernel_cuda%.h:")
@@ -168,11 +168,12 @@ none("what is special about CUDA, the device's numbers aside, lies in its rooms"
 none("no target is asked for by its name",
      [[grep -rnE '"cuda"|[.]name *[~=]= *"c"|[.]cuda\b|by_name[.](c|cuda)\b' gen build.lua tools/embed.lua]], in_rooms {
   { "gen/targets/c/", "the target's" }, { "gen/targets/cuda/", "the target's" }, { "gen/targets/all.lua:", "the list of targets" } })
-none("a kind of op is asked what is special about it", [[grep -rnE '\bop[.](finds|moves|casts|index|kind)\b|is_(dynamic|index)\b]]
-     .. [[|registry_is_index|QN_RULE_' runtime gen tools/embed.lua]], in_rooms {
+none("a kind of op is asked what is special about it", [[grep -rnE '\bop[.](finds|moves|casts|index|kind)\b|is_(dynamic|index)\b|is_(scan|adjoint|reduction)s?\b]]
+     .. [[|launches_scans|kind(s[.]of\([^)]*\))?(->|[.])(is|has|may)_(scan|adjoint|reduc|pick)|registry_is_index|QN_RULE_' runtime gen tools/embed.lua]], in_rooms {
   { "gen/kinds/", "the kinds'" }, { "gen/targets/cuda/kernels.lua:", "an operand's property, of its kind's has_indices" } })
-none("no kind of op is asked for by its name", [[grep -rnE 'qn_kind_(copy|cast|index|compact)\b|kind->name *[!=]=|kind(_of\([^)]*\))?->name, "]]
-     .. [[|kind(s[.]of\([^)]*\))?[.]name *[~=]=|kinds[.](copy|cast|index|compact)\b|kinds[.]list\[' runtime gen tools/embed.lua]], in_rooms {
+none("no kind of op is asked for by its name", [[grep -rnE 'qn_kind_(copy|cast|index|compact|row|scan|adjoint)\b|kind->name *[!=]=|kind(_of\([^)]*\))?->name, "]]
+     .. [[|kind(s[.]of\([^)]*\))?[.]name *[~=]=|kinds[.](copy|cast|index|compact|row|reduction|scan|adjoint)\b|kinds[.]list\[]]
+     .. [[|\bkind *[~=]?= *"(elementwise|copy|index|compact|row|reduction|scan|adjoint)"' runtime gen tools/embed.lua]], in_rooms {
   { "runtime/core/kinds/", "the kinds'" }, { "gen/kinds/", "the kinds'" } })
 none("the class of an op is the public ABI's", "grep -rn 'QUERN_CLASS_' runtime gen", in_rooms {
   { "runtime/core/call/api.c:", "that of an op to register is one that there is" },

@@ -124,7 +124,7 @@ says 'acme.whole takes none of the dtypes asked for, but i32'
 cat >swish.lua <<'LUA'
 unary "acme.swish" { doc = "x times its logistic; quern_swish, qn_x, QUERN_SWISH.", dtypes = floating, body = [[ x / (1 + exp(-x)) ]] }
 LUA
-run 0 "README's command" generate --out own --prefix acme --ops gelu,add,clip --dtypes f16,f32 --spec swish.lua
+run 0 "the tour's command" generate --out own --prefix acme --ops gelu,add,clip --dtypes f16,f32 --spec swish.lua
 for op in swish gelu add clip; do
   [ -f "own/kernels/acme_op_${op}_cpu.c" ]; ok $? "  has $op"
 done
@@ -329,6 +329,9 @@ run 0 'show of a kernel of the full matrix' show qk_add_f32_f32_f32_3d_csc
 run 0 'show of a kernel that converts' show qk_pack_convert_f16_f32_1d_cc
 run 0 'new' new acme.swishy
 [ -f acme_swishy.lua ]; ok $? '  writes a spec'
+grep -q 'then: lua5.4 build.lua check' said && grep -q '^--   lua5.4 build.lua show acme.swishy' acme_swishy.lua; ok $? '  says what to do next'
+(QUERN_GEN_NAME=quern-gen && export QUERN_GEN_NAME && lua5.4 "$source/build.lua" new acme.other) >said 2>&1
+grep -q 'then: quern-gen check' said && grep -q '^--   quern-gen show' acme_other.lua; ok $? '  by the name that the generator is called by'
 run 0 'its spec passes check' check acme_swishy.lua
 grep -q 'acme.swishy takes' said; ok $? '  which says what the op takes'
 run 0 'and generates' generate --out swishy --prefix acme --spec acme_swishy.lua --ops acme.swishy --dtypes f32

@@ -27,8 +27,8 @@ measure() {
 }
 says() { grep -qE -- "$1" said; ok $? "  and says: $1"; }
 
-# Specs that documents show: README's, the one to start from, those of the examples.
-awk '/^```lua$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$source/README.md" >readme.lua
+# Specs that documents show: that of the tour, the one to start from, those of the examples.
+awk '/^```lua$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$source/docs/tour.md" >readme.lua
 lua5.4 "$source/build.lua" new acme.start >said 2>&1 || bail "no spec to start from"
 n_shown=0
 for spec in readme.lua acme_start.lua "$source"/examples/*/*.lua; do

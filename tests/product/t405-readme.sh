@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# t405-readme.sh: what README says, done: its C example against the installed library, by pkg-config and by find_package,
+# t405-readme.sh: what docs/tour.md says, done: its C example against the installed library, by pkg-config and by find_package,
 # shared and static; its spec checked; what `cmake --install` leaves under a DESTDIR. docs/reductions.md: its C example and its spec.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
@@ -37,8 +37,8 @@ nm -D --defined-only "$lib/libquern.so" | awk '{ print $3 }' | grep -v '^quern_'
 ok $? 'no path of the build is in what is installed'
 
 # ---- the C example
-awk '/^```c$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$source/README.md" >x.c
-[ -s x.c ] && [ "$(wc -l <x.c)" -le 15 ]; ok $? 'README has a C example of at most 15 lines'
+awk '/^```c$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$source/docs/tour.md" >x.c
+[ -s x.c ] && [ "$(wc -l <x.c)" -le 15 ]; ok $? 'the tour has a C example of at most 15 lines'
 try 'pkg-config knows quern 0.1.0' env PKG_CONFIG_PATH="$lib/pkgconfig" pkg-config --print-errors --exact-version=0.1.0 quern
 # the file finds everything from where it lies: here under a DESTDIR, which it knows nothing of
 # (a path with a blank in it cannot pass through $(...), so the root is reached by a link)
@@ -58,8 +58,8 @@ for compiler in gcc clang-19; do
   LD_LIBRARY_PATH=$lib ./x >got 2>said && diff want got >said
   ok $? '  runs, and is right'
 done
-command=$(grep '^cc x\.c ' "$source/README.md")
-PKG_CONFIG_PATH="$link/${lib#"$work/stage/"}/pkgconfig" try "README's command: $command" sh -c "$command"
+command=$(grep "^cc x\\.c " "$source/docs/tour.md")
+PKG_CONFIG_PATH="$link/${lib#"$work/stage/"}/pkgconfig" try "its command: $command" sh -c "$command"
 ./x >got 2>said && diff want got >said; ok $? '  the program finds its library'
 try 'the static library' gcc -Wall -Wextra -Werror x.c -I"$root/include" "$lib/libquern.a" -pthread -o x-static
 ./x-static >got 2>said && diff want got >said
@@ -103,9 +103,9 @@ cmake -S later -B later/build -G Ninja -DCMAKE_PREFIX_PATH="$root" >said 2>&1
 [ $? != 0 ] && grep -q 'version' said; ok $? '  a later version is asked for in vain'
 try 'the installed generator makes a tree' lua5.4 "$root/share/quern/build.lua" generate --prefix acme --ops add --dtypes f32 --out tree
 
-# ---- the spec in README
-awk '/^```lua$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$source/README.md" >softsign.lua
-try "README's spec passes check" lua5.4 "$source/build.lua" check softsign.lua
+# ---- the spec in the tour
+awk '/^```lua$/ { inside = 1; next } /^```$/ { if (inside) exit } inside' "$source/docs/tour.md" >softsign.lua
+try "the tour's spec passes check" lua5.4 "$source/build.lua" check softsign.lua
 grep -q 'acme.softsign takes' said; ok $? '  and defines acme.softsign'
 block lua >acme.lua
 try 'the spec of docs/reductions.md passes check' lua5.4 "$source/build.lua" check acme.lua

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # t407-manual.sh: the manual: every code block of its pages, run as a reader would, on an installed library; every field of the spec
-# language, every key of explain and every link of its pages is there; of the C API every function has parameters and an example; every
-# body has a formula. The whole site, `bootstrap.sh docs`, where Sphinx is installed.
+# language, every key of explain and every link of its pages is there; of the C API every function has parameters and an example, of the C++
+# API every class a comment; every body has a formula; the spelling is right. The whole site, `bootstrap.sh docs`, where Sphinx is installed, and
+# how its pages look in Chromium.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
 source=${QUERN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}
@@ -25,7 +26,7 @@ cat >check.py <<'END'
 import os, re, subprocess, sys
 root, build = sys.argv[1:]
 sys.path.insert(0, root + "/docs/site")
-import c_api, formula, header, json, make
+import c_api, cpp_api, documents, formula, header, json
 
 def say(is_right, name, why=""):
     print(("" if is_right else "not ") + "ok - " + name + (": " + why if why and not is_right else ""))
@@ -36,6 +37,13 @@ known = {item["name"] for item in c_api.functions(header.read(path))}
 exported = set(re.findall(r"\b(quern_\w+)\(", subprocess.run(["sed", "-n", "s/^QUERN_API.*/&/p", path], capture_output=True, text=True).stdout))
 say(exported <= known and len(known) > 30, "the reference has every function of quern.h", str(exported - known))
 say(not unused, "each of them is in an example", ", ".join(unused))
+path = root + "/include/quern/quern.hpp"
+names = cpp_api.class_names(path)
+declared = set(re.findall(r"^(?:class|struct|inline quern_options) (\w+)(?! *;)\b", re.sub(r"namespace Detail \{.*?\n\} // namespace Detail", "", open(path).read(), flags=re.S), re.M))
+say(set(names) >= declared - {"Plan"} and len(names) > 12, "the reference has every class of quern.hpp", str(declared - set(names)))
+silent = [name for name, (_, comment, _) in zip(names, [item for _, items in cpp_api.read(path) for item in items]) if not comment]
+say(not silent, "each has a comment", " ".join(silent))
+path = root + "/include/quern/quern.h"
 say(len(c_api.statuses(path)) == 20, "and every status")
 facts = json.loads(subprocess.run(["lua5.4", "docs/site/facts.lua"], cwd=root, capture_output=True, text=True, check=True).stdout)
 unread = set()
@@ -46,6 +54,12 @@ for op in facts["ops"]:
         except formula.NotReadable:
             unread.add(op["name"])
 say(len(unread) <= 2 and len(facts["ops"]) > 100, "bodies are read as formulas", " ".join(sorted(unread)))
+by_name = {op["name"]: op for op in facts["ops"]}
+derived = [op for op in facts["ops"] if any(by for _, _, by in op["bodies"])]
+missing = [op["name"] for op in derived if not op["derived"]]
+say(len(derived) > 30 and len(missing) <= 1, "derivatives that are not written down are derived as texts", " ".join(missing))
+say(all(formula.mathml(text, name) for op in derived for name, text in op["derived"]), "and are read as formulas")
+say(by_name["divide_backward"]["derived"][1] == ["grad_y", "(-(grad * ((x / y) / y)))"], "as the quotient's is")
 say("<mfrac>" in formula.mathml("1 / (1 + exp(-x))", "y")[0], "a quotient is a fraction")
 
 specs = open(root + "/docs/specs.md").read()
@@ -67,14 +81,14 @@ for folder, _, names in os.walk(root + "/runtime"):
 missing = [key for key in sorted(keys - {"cc", "built", "jit", "cache", "clang", "cuda", "bug", "cuda_built", "turn", "rows", "slot"}) if f"`{key}`" not in explain]
 say(len(keys) > 15 and not missing, "the page of explain has every key", " ".join(missing))
 
-pages = make.documents()
+pages = documents.documents()
 wrong = []
 for path in pages:
     if path.endswith(".md"):
         body = re.sub(r"```.*?```|`[^`\n]*`", "", open(os.path.join(root, path)).read(), flags=re.S)
         for target in re.findall(r"\]\(([^)\s#]+)", body):
             whole = os.path.normpath(os.path.join(os.path.dirname(path), target))
-            made = whole.startswith(("docs/ops/", "docs/reference/"))
+            made = whole.startswith("docs/reference/") or re.fullmatch(r"docs/ops/(index|" + "|".join(by_name) + r")\.md", whole)
             if "://" not in target and not made and not os.path.exists(os.path.join(root, whole)):
                 wrong.append(path + ": " + target)
 say(not wrong, "no link is broken", ", ".join(wrong))
@@ -91,36 +105,60 @@ while IFS= read -r line; do
   esac
 done <lines
 
+# ---- Spelling
+if ! command -v aspell >/dev/null || ! "$python" -c '' 2>/dev/null || [ -z "$(aspell dump dicts 2>/dev/null | grep '^en$')" ]; then
+  skip 'the spelling of the pages' 'aspell and its English words are not installed'
+else
+  printf 'Quern\nspeling\n' | aspell list --lang=en --ignore-case --personal="$source/docs/site/spelling.txt" >said
+  [ "$(cat said)" = speling ]; ok $? 'the speller knows the words of docs/site/spelling.txt, and finds an error'
+  "$python" "$source/docs/site/words.py" >words && [ "$(wc -l <words)" -gt 1000 ] &&
+    aspell list --lang=en --ignore-case --personal="$source/docs/site/spelling.txt" <words >said
+  [ ! -s said ]; ok $? 'the words of all pages are known to it, or to docs/site/spelling.txt'
+fi
+
 # ---- Blocks
 if ! "$python" -c 'import numpy' 2>/dev/null; then
   skip 'the blocks of pages' "$python has no NumPy"
 else
   try 'the library is installed' cmake --install "$build" --prefix "$work/prefix"
   lib=$(dirname "$(find "$work/prefix" -name 'libquern.so.0')")
-  PATH=$work/prefix/bin:$work/bin:$PATH PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib PYTHONPATH=$build/python
+  PATH=$work/prefix/bin:$work/bin:$PATH PKG_CONFIG_PATH=$lib/pkgconfig LD_LIBRARY_PATH=$lib PYTHONPATH=$build/python QUERN_CACHE_DIR=$work/cache
   mkdir bin && printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" >bin/python3 && chmod +x bin/python3
   PATH=$work/bin:$PATH
-  export PATH PKG_CONFIG_PATH LD_LIBRARY_PATH PYTHONPATH
+  export PATH PKG_CONFIG_PATH LD_LIBRARY_PATH PYTHONPATH QUERN_CACHE_DIR
   unset QUERN_SOURCE_DIR QUERN_BUILD_DIR
   "$python" -c "import sys; sys.path.insert(0, '$source/docs/site'); import python_api, quern; sys.exit(', '.join(python_api.undocumented(quern)) or 0)" >said 2>&1
   ok $? 'the reference has every public name of the Python package, with its docstring'
-  for page in tutorials/first_hour tutorials/framework tutorials/application tutorials/torch howto/threads howto/results howto/discover howto/specs howto/own_implementation \
-    howto/deployment howto/caches howto/cross howto/streams howto/numexpr howto/cupy howto/loops explanation/aliasing specs explain examples/black_scholes examples/adam examples/time_series \
-    examples/image examples/mandelbrot; do
-    "$python" "$source/tests/support/run_blocks.py" "$source/docs/$page.md" $((n + 1)) >lines
+  if [ ! -e /dev/nvidiactl ] && [ -e "$build/tests/fake/libcuda.so.1" ]; then
+    QUERN_CUDA_PATH=$build/tests/fake
+    export QUERN_CUDA_PATH
+  fi
+  before=$n
+  for page in $(grep -lE '^```(sh|c|cpp|python)$' "$source"/docs/*.md "$source"/docs/[a-z]*/*.md "$source/README.md" "$source/python/README.md"); do
+    "$python" "$source/tests/support/run_blocks.py" "$page" $((n + 1)) >lines
     cat lines
     n=$((n + $(grep -c '^\(not \)\{0,1\}ok ' lines))) bad=$((bad + $(grep -c '^not ok ' lines)))
   done
-  grep -l '^```\(sh\|c\|python\)$' "$source"/docs/tutorials/*.md "$source"/docs/howto/*.md "$source"/docs/examples/*.md | wc -l >said
-  [ "$(cat said)" = 21 ]; ok $? 'every page of tutorials, guides and examples is among them'
+  [ $((n - before)) -gt 100 ]; ok $? 'these are more than 100 blocks'
 fi
 
 # ---- The site
+[ -x "$build/docs/venv/bin/python" ] && [ -z "${QUERN_TEST_PYTHON-}" ] && python=$build/docs/venv/bin/python # of `bootstrap.sh docs`
 if [ "${QUERN_TEST_EXHAUSTIVE-}" != 1 ]; then
   skip 'the whole site' 'in `test full`'
 elif ! "$python" -c 'import sphinx, myst_parser, furo, matplotlib' 2>/dev/null; then
   skip 'the whole site' "$python has no Sphinx, MyST, Furo and Matplotlib: ./bootstrap.sh docs builds it in an environment of its own"
 else
-  try 'the site is built' "$python" "$source/docs/site/make.py" --build "$build" --out "$work/site"
+  try 'the site is built, and no link of it is broken' "$python" "$source/docs/site/make.py" --out "$work/site"
+  chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+  if [ -z "$chromium" ]; then
+    skip 'how its pages look' 'there is no Chromium'
+  else
+    mkdir bad && printf '<div style="width: 3000px">one two three four five six seven eight</div>' >bad/wide.html && printf '<p></p>' >bad/empty.html
+    "$python" "$source/tests/support/look_at_pages.py" "$chromium" bad >said 2>&1
+    [ $? = 1 ] && grep -q '^wide.html at 380: .* wider' said && grep -q '^empty.html at 1300: empty' said
+    ok $? 'a page that is empty, or wider than the window, is seen'
+    try 'no page of the site is' "$python" "$source/tests/support/look_at_pages.py" "$chromium" "$work/site/html"
+  fi
 fi
 done_testing

@@ -674,13 +674,13 @@ child.wait()
 print(repr(text), after)
 sys.exit(0 if b"computing" in text and after >= 1.9 else 3 if text else 4)
 PY
-python3 terminal.py 20 "$program" run 'y = gelu(x)' x=big.npy y=out.npy --repeat 1000000 >said 2>why
+python3 terminal.py 20 "$program" run 'y = gelu(x)' x=big.npy y=out.npy --repeat 1000000 --threads 1 >said 2>why
 [ $? = 0 ]; ok $? 'long work shows progress on a terminal, after two seconds'
 python3 terminal.py 20 "$program" run 'y = x * 2' x=four.npy y=out.npy >said 2>why
 [ $? = 4 ]; ok $? 'short work shows none'
 quern 0 '--progress always, not on a terminal' run 'y = x * 2' x=four.npy y=out.npy --progress always
 grep -q '^quern: reading four.npy' why && grep -q '^quern: writing out.npy' why; ok $? '  tells each step in a line'
-python3 terminal.py 4 "$program" run 'y = gelu(x)' x=big.npy y=out.npy --repeat 1000000 --progress never >said 2>why
+python3 terminal.py 2.5 "$program" run 'y = gelu(x)' x=big.npy y=out.npy --repeat 1000000 --threads 1 --progress never >said 2>why
 [ $? = 4 ]; ok $? '--progress never shows none'
 clean
 

@@ -5,6 +5,7 @@
 import array
 import gc
 import os
+import pickle
 import sys
 import tempfile
 import threading
@@ -110,6 +111,15 @@ for bad in ({"jit": "x"}, {"jit": 1}, {"threads": 0}, {"threads": -1}, {"cc": "a
 for bad in ({"threads": "2"}, {"cache_dir": 3}, {"nonsense": 1}):
     raises(TypeError, lambda: quern.Context(**bad), "options of other types: {}".format(bad))
 ok(quern.Context(cache_dir=os.curdir) and quern.Context(None, None, None, None), "paths, and None")
+
+bounded = quern.Context(jit="off", cache_dir="", limits={"text": 20, "node": 5, "spec_step": 100000})
+raises((ValueError, SyntaxError), lambda: bounded.compile("y = x * 1.5 + x * 2.5 + 1"), "a limit of a text", "text_limit")
+raises((ValueError, SyntaxError), lambda: bounded.compile("x*2+x*3+x*4")(x), "a limit of values", "node_limit")
+raises(ValueError, lambda: quern.Context(limits={"kernels": 3}), "a limit that is none", "limits: 'kernels', expected text")
+raises(ValueError, lambda: quern.Context(limits={"kernel": 0}), "a limit of 0", "expected 1 or more")
+raises(TypeError, lambda: quern.Context(limits={"kernel": "3"}), "a limit that is no number")
+is_(bounded.cancel(), None, "compiles are cancelled")
+is_(pickle.loads(pickle.dumps(bounded.compile("y = x*3")))(x).tolist(), [3.0, 6.0], "an op of a context with limits is pickled")
 f = quern.Context(jit="off", cache_dir="").compile("y = x*3")
 gc.collect()
 is_(f(x).tolist(), [3.0, 6.0], "an op outlives its context")

@@ -113,7 +113,7 @@ def main():
     again = pickle.loads(pickle.dumps(h))
     is_((again.formula, again(a).tolist()), (h.formula, h(a).tolist()), "an expression")
     is_(pickle.loads(pickle.dumps(f)).params, {"s": None}, "  of a context with options")
-    ok(pickle.loads(pickle.dumps(f))._origin[2] == ("off", None, "", None), "  which it has again")
+    ok(pickle.loads(pickle.dumps(f))._origin[2] == ("off", None, "", None, None), "  which it has again")
     ok(copy.copy(h) is h and copy.deepcopy(h) is h and pickle.loads(pickle.dumps(quern.add)) is quern.add,
        "copied, an op is itself")
     ok(pickle.loads(pickle.dumps(quern.op("copy")))(a).tolist() == a.tolist(), "a built-in op")

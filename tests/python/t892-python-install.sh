@@ -3,7 +3,7 @@
 # tags: long
 #
 # t892-python-install.sh: the wheels of pyquern and pyquern-clang, made of this build: names, tags, sizes, what is in them and what
-# they need. Installed where neither this build nor Lua or LLVM is, then moved, they run README's Python. `pip install ./python` on
+# they need. Installed where neither this build nor Lua or LLVM is, then moved, they run the tour's Python. `pip install ./python` on
 # an installed library: by QUERN_PREFIX and pkg-config, editable; one sentence where something is missing. The sdist, which `test
 # full` installs from source. Its virtual environment stays in the build folder. Where no index can be reached: skipped.
 set -u
@@ -122,7 +122,7 @@ PY
 try '  the stable ABI of CPython 3.9, as abi3audit sees it, but for four functions' "$python" abi.py abi.json
 
 # ---- where nothing of this build is
-awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/README.md" >readme.py
+awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/docs/tour.md" >readme.py
 cat >check.py <<'PY'
 import os, re, sys
 import quern
@@ -192,7 +192,7 @@ else
     echo '# in this root: unshare is not allowed here'
     enter() { (cd inside && env -i PATH=/usr/bin:/bin HOME="$work/home" sh inside.sh "$1"); }
   fi
-  apart enter pyquern; ok $? "pyquern alone, installed, moved, runs README's Python: what is not built is interpreted"
+  apart enter pyquern; ok $? "pyquern alone, installed, moved, runs the tour's Python: what is not built is interpreted"
   if [ -n "$clang" ]; then
     apart enter 'pyquern[clang]'; ok $? 'pyquern[clang]: the same, compiled by Clang'
   else
@@ -281,12 +281,12 @@ try '  unpacked' tar -xzf "$sdist.tar.gz"
 (cd "$sdist" && find . -type f | sed 's|^\./||' | sort) >packed
 comm -23 wanted packed >said; [ ! -s said ]; ok $? "  has all that it is built from: $(wc -l <packed) files"
 if [ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ]; then
-  # Few ops, so that it ends soon; README's Python needs them.
+  # Few ops, so that it ends soon; the tour's Python needs them.
   try '  is built and installed' install env -u PKG_CONFIG_LIBDIR "$new" -m pip install --no-build-isolation "$sdist.tar.gz" \
     --config-settings cmake.define.QUERN_OPS=add,multiply,gelu,relu,sum,softmax,full,copy,astype
   works; ok $? '  works'
   PYTHONPATH=$("$base" -c 'import numpy; print(numpy.__path__[0].rsplit("/", 1)[0])') "$new" readme.py >said 2>&1
-  ok $? "  runs README's Python"
+  ok $? "  runs the tour's Python"
 fi
 
 done_testing

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # t896-python-examples.sh: the programs of examples/python run on the build's package, and say what they are to say; so does the
-# Python of README.md and of docs/reductions.md. examples/transformer, in C, gives the bits of transformer.py. bench/python_call.py
+# Python of docs/tour.md and of docs/reductions.md. examples/transformer, in C, gives the bits of transformer.py. bench/python_call.py
 # runs. QUERN_TEST_PYTHON may be an interpreter that has PyTorch.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
@@ -49,8 +49,8 @@ if [ -x "$program" ]; then
 else
   skip 'examples/transformer' 'the examples are not built here'
 fi
-awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/README.md" >readme.py
-[ -s readme.py ] && python readme.py; ok $? "README's Python"
+awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/docs/tour.md" >readme.py
+[ -s readme.py ] && python readme.py; ok $? "the tour's Python"
 for language in lua python; do
   awk -v first="^\`\`\`$language\$" '$0 ~ first { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/docs/reductions.md" >page.$language
 done
@@ -59,8 +59,22 @@ mv page.lua acme.lua
 printf 'import numpy\nb = numpy.float32(1)\n' >package.py
 awk '/^```python$/ { inside = 1; next } /^```$/ { inside = 0 } inside' "$source/python/README.md" >>package.py
 python package.py; ok $? "the package's README"
-printf 'import runpy, sys\nsys.argv += ["--rounds", "1"]\nrunpy.run_path("%s/bench/python_call.py", run_name="__main__")\n' "$source" >bench.py
+printf 'import runpy, sys\nsys.path.insert(0, "%s/bench")\nsys.argv += ["--rounds", "1"]\nrunpy.run_path("%s/bench/python_call.py", run_name="__main__")\n' "$source" "$source" >bench.py
 python bench.py; ok $? 'bench/python_call.py'
 says '^| add(a, b, out=c) | [0-9]* | [0-9]* | [-+][0-9]* | [0-9.]* |$'
+cat >tables.py <<END
+import sys
+sys.path.insert(0, "$source/bench")
+import run
+times = run.Times()
+for name, who, ns in (("call_8_op", "Quern", 90.0), ("call_8_op", "NumPy", 240.0), ("fused_light_1e5", "Quern", 1e4), ("fused_light_1e5", "JAX", 2e4)):
+    times.add(name, who, ns, 1000)
+peer = lambda name: (name, {}, None)
+print(*run.ops_table(times, [peer("NumPy")]), *run.fused_table(times, [peer("JAX")]), run.chart(times, [peer("JAX")], "Beside other work."), sep="\n")
+END
+python tables.py; ok $? 'bench/run.py: tables and a chart of times'
+says '^| call_8_op | 90 | 11.1 | 240 | 2.67 |$'
+says '^| fused_light_1e5 | 10000 | 0.1 |  |  | 20000 | 2.00 |$'
+grep -q 'Longer is better' said && grep -q 'commit .* Beside other work' said && grep -q '>5.00 JAX<' said; ok $? '  the chart says what it is of'
 
 done_testing

@@ -270,6 +270,26 @@ void rng_seed(rng *r, uint64_t salt) {
   uint64_t state = test_seed();
   uint64_t mixed = splitmix64(&state) ^ salt;
   for (int i = 0; i < 4; i++) r->s[i] = splitmix64(&mixed);
+  r->bytes = 0;
+  r->n_bytes = 0;
+}
+
+void rng_from(rng *r, const uint8_t *bytes, uint64_t n_bytes) {
+  uint64_t mixed = n_bytes;
+  for (uint64_t i = 0; i < n_bytes; i++) mixed = (mixed ^ bytes[i]) * 0x100000001b3;
+  for (int i = 0; i < 4; i++) r->s[i] = splitmix64(&mixed);
+  r->bytes = bytes;
+  r->n_bytes = n_bytes;
+}
+
+/* The next `n` bytes of a stream that has them, lowest first. */
+static int take(rng *r, int n, uint64_t *x) {
+  if (r->n_bytes < (uint64_t)n) return 0;
+  *x = 0;
+  for (int i = 0; i < n; i++) *x |= (uint64_t)r->bytes[i] << i * 8;
+  r->bytes += n;
+  r->n_bytes -= (uint64_t)n;
+  return 1;
 }
 
 static uint64_t rotate(uint64_t x, int k) {
@@ -277,7 +297,8 @@ static uint64_t rotate(uint64_t x, int k) {
 }
 
 uint64_t rng_u64(rng *r) {
-  uint64_t *s = r->s, result = rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
+  uint64_t *s = r->s, result = rotate(s[1] * 5, 7) * 9, t = s[1] << 17, x;
+  if (take(r, 8, &x)) return x;
   s[2] ^= s[0];
   s[3] ^= s[1];
   s[1] ^= s[2];
@@ -289,6 +310,9 @@ uint64_t rng_u64(rng *r) {
 
 uint64_t rng_below(rng *r, uint64_t n) {
   uint64_t skip_below = -n % n, x; /* 2^64 mod n values are one too many */
+  int n_bytes = 1;
+  while (n_bytes < 8 && (n - 1) >> (n_bytes * 8)) n_bytes++;
+  if (take(r, n_bytes, &x)) return x % n;
   do x = rng_u64(r);
   while (x < skip_below);
   return x % n;

@@ -66,10 +66,15 @@ int group_end(void);
  * repeated alone. */
 typedef struct rng {
   uint64_t s[4];
+  const uint8_t *bytes; /* rng_from: what choices are read from, while there is any; else NULL */
+  uint64_t n_bytes;
 } rng;
 
 uint64_t test_seed(void);
 void rng_seed(rng *r, uint64_t salt);
+/* A stream that is read from borrowed bytes, as few for each number as its range needs, then goes on at random, by a seed that the
+ * bytes give: what a fuzzer changes in them changes one choice. */
+void rng_from(rng *r, const uint8_t *bytes, uint64_t n_bytes);
 uint64_t rng_u64(rng *r);
 uint64_t rng_below(rng *r, uint64_t n); /* in [0, n), n > 0, without bias */
 int64_t rng_range(rng *r, int64_t low, int64_t high); /* both ends included */

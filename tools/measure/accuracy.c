@@ -30,7 +30,7 @@ const char *accuracy_excuse(ref_op op, ref_dtype d) {
 }
 
 double accuracy_declared(ref_op op, ref_dtype d) {
-  return ref_compute(d) != d ? 0.501 : ref_op_describe(op)->ulp;
+  return ref_compute(d) != d ? 0.501 : ref_op_bound(op, d);
 }
 
 /* How the exact values are had. */

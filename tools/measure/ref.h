@@ -84,11 +84,12 @@ typedef struct ref_op_info {
   int n_in, n_params;
   int cast;        /* the output's dtype is free: any cast is meant (astype, saturate_cast, full) */
   int move;        /* bits pass as they are when no dtype changes */
-  double ulp;      /* the declared bound in the compute dtype; 0.5 = exact */
+  double ulp;      /* the declared bound in the compute dtype, see ref_op_bound; 0.5 = exact */
   ref_real param[REF_MAX_PARAMS]; /* defaults */
 } ref_op_info;
 
 const ref_op_info *ref_op_describe(ref_op op);
+double ref_op_bound(ref_op op, ref_dtype compute); /* `ulp`, or that of f64 where it is less */
 ref_op ref_op_find(const char *name); /* REF_N_OPS when unknown */
 
 /* The dtype of the result for inputs of these dtypes, and the dtype the op computes in. -1: refused. For `full`,

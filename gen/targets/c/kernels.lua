@@ -11,6 +11,7 @@ local target_c = require "gen.targets.c.emit"
 local access = require "gen.targets.c.access"
 local names = require "gen.targets.c.names"
 local dtypes_of = require "gen.targets.c.dtypes"
+local far = require "gen.targets.c.far"
 local strips = require "gen.targets.c.strips"
 local variants = require "gen.targets.variants"
 local operands_of = require "gen.targets.operands"
@@ -347,6 +348,17 @@ function kit.widen(types, dtype)
   return { "Q_IVDEP", string.format("for (i64 i = 0; i < n; i++) to[i] = %s;", access.widen(types, dtype):format("x[i]")) }
 end
 
+-- The same of one element, where q_zero is declared.
+function kit.widen_one(types, dtype, text) return access.widen(types, dtype):format(text) end
+
+-- The lines that widen a strip of a stored dtype to 32-bit elements.
+function kit.widen_strip(types, dtype, from, to)
+  local lines = {}
+  for k, line in ipairs(access.WIDEN_STRIP[dtype] or {}) do lines[k] = line:gsub("TO", to):gsub("FROM", from) end
+  if #lines > 0 then return lines end
+  return { "Q_IVDEP_STRIP", string.format("for (int l = 0; l < Q_STRIP_32; l++) (%s)[l] = %s;", to, access.widen(types, dtype):format("(" .. from .. ")[l]")) }
+end
+
 -- The lines of a function's body that computes a DAG, for arguments of these names, the text of its first result, and of all of them.
 function kit.body(types, dag, arguments)
   local variable_of = {}
@@ -467,8 +479,10 @@ function M.file(types, banner, entries, templates, is_own, prefix)
   local dags = {}
   for _, entry in ipairs(entries) do dags[#dags + 1] = entry.dag end
   local table_lines, table_names = M.tables(dags)
+  local far_lines = far.lines(types, dags)
   local out = { table.concat(banner, "\n"), '#include "kernel.h"\n' .. dtypes_of.include(types) }
   out[#out + 1] = "Q_KERNELS_BEGIN\n"
+  if #far_lines > 0 then out[#out + 1] = table.concat(far_lines, "\n") .. "\n" end
   if #table_lines > 0 then out[#out + 1] = table.concat(table_lines, "\n") .. "\n" end
   local n_before = #out
   for _, entry in ipairs(entries) do

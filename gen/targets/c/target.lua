@@ -142,7 +142,7 @@ function M.source(model, head, request, sources)
   end
   local entry, message, kind = host.entry(model, request)
   if not entry then return nil, message, kind end
-  return kernels.file(model.types, head, { entry }, sources), 1
+  return kernels.file(model.types, head, { entry }, sources), 1, entry.cost
 end
 
 return M

@@ -8,10 +8,14 @@
 
 local c = require "gen.targets.c.text"
 local dag_of = require "gen.graph.dag"
+local number = require "gen.base.number"
 local primitives = require "gen.graph.primitives"
 local spelling = require "gen.targets.spelling"
 
 local M = {}
+
+local MULTIPLY = { f32 = "__fmul_rn(%s, %s)", f64 = "__dmul_rn(%s, %s)" }
+local INVERT = { f32 = "__frcp_rn(%s)", f64 = "__drcp_rn(%s)" }
 
 -- The nodes with an operation on their raw bits, on those of a NaN, too: "bits", or "sign" of operands with one on the sign bit.
 function M.looked_at(nodes)
@@ -36,7 +40,21 @@ function Emitter:argument(node)
   return self.name[node]
 end
 
+-- Quotients with a constant that is a power of two, as the operation that they are: x / 4 is x * 0.25, 1 / x the reciprocal, with the
+-- same bits. (NVVM makes a product of x / 4 itself, of f64 one that may be contracted.) nil: any other node
+function Emitter:quotient(node)
+  local x, y = node.args[1], node.args[2]
+  if node.op ~= "div" then return nil end
+  local t = self.types.by_name[node.type]
+  local inverse = y.op == "const" and number.exact_inverse(y.value, t)
+  if inverse then return string.format(MULTIPLY[node.type], self:argument(x), c.literal(node.type, inverse)) end
+  local is_one = x.op == "const" and x.value == number.float_bits(1.0, t)
+  return is_one and string.format(INVERT[node.type], self:argument(y)) or nil
+end
+
 function Emitter:expression(node)
+  local quotient = self:quotient(node)
+  if quotient then return quotient end
   local free = not self.looked_at[node] and primitives.of[node.op].cuda_free
   free = free and free[node.type]
   if free then return (free:gsub("$1", self:argument(node.args[1]), 1)) end

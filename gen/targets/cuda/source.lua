@@ -100,13 +100,14 @@ local function entry_of_adjoint(model, op, request)
   return { record = record, dag = record.dag }
 end
 
+-- By the field cuda_form of kinds.
+local ENTRIES = { rows = entry_of_rows, scans = entry_of_scan, adjoints = entry_of_adjoint, indices = entry_of_index }
+
 -- The entry of such an op for kernels_cuda.file, or nil, message, kind.
 local function entry_of_op(model, op, request)
   local kind = kinds.of(op)
-  if kind.has_stages then return entry_of_rows(model, op, request) end
-  if kind.is_scan then return entry_of_scan(model, op, request) end
-  if kind.is_adjoint then return entry_of_adjoint(model, op, request) end
-  if kind.has_indices then return entry_of_index(model, op, request) end
+  local entry_of = ENTRIES[kind.cuda_form]
+  if entry_of then return entry_of(model, op, request) end
   local types, dtypes, n_in = model.types, table.move(request.dtypes, 1, #request.dtypes, 1, {}), request.n_in
   if #op.inputs ~= n_in or #dtypes ~= n_in + 1 then
     return nil, string.format("%s: dtypes of %d operands for %d", op.name, #dtypes, n_in + 1), "dtype"
@@ -175,7 +176,7 @@ function M.text(model, banner, request, templates, headers)
   end
   local _, items_per_thread = kernels_cuda.items(model.types, record, request.n_in)
   if record.by == rows_cuda then items_per_thread = rows_cuda.items(model.types, record) end
-  return kernels_cuda.file(model.types, banner, { entry }, templates, headers), items_per_thread
+  return kernels_cuda.file(model.types, banner, { entry }, templates, headers), items_per_thread, entry.cost
 end
 
 return M

@@ -361,7 +361,7 @@ static int is_writable(const call *call) {
 
 static quern_status run_plan(call *call, quern_plan *plan) {
   void *data[OP_MAX_OPERANDS];
-  for (int32_t k = 0; k < n_operands(call); k++) data[k] = (char *)call->tensors[k]->data + call->tensors[k]->byte_offset;
+  for (int32_t k = 0; k < n_operands(call); k++) data[k] = (void *)((uintptr_t)call->tensors[k]->data + call->tensors[k]->byte_offset);
   quern_status status = quern_plan_run(plan, data, data + call->info->n_in, NULL);
   memo_end(&call->op->memo);
   return status;

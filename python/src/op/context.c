@@ -90,26 +90,76 @@ static PyObject *path_object(PyObject *bytes) {
   return bytes ? PyUnicode_DecodeFSDefault(PyBytes_AsString(bytes)) : new_ref(Py_None);
 }
 
+/* One of quern_options' limits by its name without "_limit". Returns 0, or -1 with an error set. */
+static int take_limit(PyObject *name, PyObject *value, quern_options *options) {
+  static const char *const names[] = {"text", "node", "compile_ms", "compile_cost", "spec_step", "kernel", "cache_bytes"};
+  const long long n = PyLong_AsLongLong(value);
+  int k = 0;
+  if (n == -1 && PyErr_Occurred()) return -1;
+  while (k < 7 && !(PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, names[k]) == 0)) k++;
+  if (k == 7) {
+    PyErr_Format(PyExc_ValueError, "Context: limits: %R, expected text, node, compile_ms, compile_cost, spec_step, kernel or cache_bytes", name);
+    return -1;
+  }
+  if (n < 1 || (k < 3 && n > INT32_MAX)) {
+    PyErr_Format(PyExc_ValueError, "Context: limits: %U: %R, expected 1 or more", name, value);
+    return -1;
+  }
+  if (k == 0) options->text_limit = (size_t)n;
+  else if (k < 3) *(k == 1 ? &options->node_limit : &options->compile_ms_limit) = (int32_t)n;
+  else if (k < 5) *(k == 3 ? &options->compile_cost_limit : &options->spec_step_limit) = n;
+  else *(k == 5 ? &options->kernel_limit : &options->cache_bytes_limit) = n;
+  return 0;
+}
+
+/* limits: None, a dict or pairs. *kept: a new reference to sorted pairs, or to None; NULL with an error set. */
+static int take_limits(PyObject *limits, quern_options *options, PyObject **kept) {
+  PyObject *dict = PyDict_New(), *name, *value, *pairs = NULL;
+  Py_ssize_t at = 0;
+  *kept = NULL;
+  if (limits == Py_None) *kept = new_ref(Py_None);
+  int failed = !dict;
+  if (!failed && !*kept) failed = (PyDict_Check(limits) ? PyDict_Update(dict, limits) : PyDict_MergeFromSeq2(dict, limits, 1)) != 0;
+  while (!failed && PyDict_Next(dict, &at, &name, &value)) failed = take_limit(name, value, options);
+  if (!failed && !*kept) {
+    pairs = PyDict_Items(dict);
+    if (pairs && PyList_Sort(pairs) == 0) *kept = PyList_AsTuple(pairs);
+    Py_XDECREF(pairs);
+  }
+  Py_XDECREF(dict);
+  if (!failed && *kept) return 0;
+  Py_XDECREF(*kept);
+  *kept = NULL;
+  return -1;
+}
+
 static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywords) {
-  static char *names[] = {"jit", "threads", "cache_dir", "cc", NULL};
-  PyObject *jit = Py_None, *threads = Py_None, *cache_dir = Py_None, *cc = Py_None;
-  PyObject *cache_dir_bytes = NULL, *cc_bytes = NULL, *self = NULL;
+  static char *names[] = {"jit", "threads", "cache_dir", "cc", "limits", NULL};
+  PyObject *jit = Py_None, *threads = Py_None, *cache_dir = Py_None, *cc = Py_None, *limits = Py_None;
+  PyObject *kept = NULL, *cache_dir_bytes = NULL, *cc_bytes = NULL, *self = NULL;
   quern_options options = {.size = sizeof options};
   (void)type;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OOOO:Context", names, &jit, &threads, &cache_dir, &cc)) return NULL;
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "|OOOOO:Context", names, &jit, &threads, &cache_dir, &cc, &limits)) return NULL;
   if (take_jit(jit, &options.jit) == 0 && take_threads(threads, &options.threads) == 0 &&
-      take_path(cache_dir, &cache_dir_bytes) == 0 && take_path(cc, &cc_bytes) == 0) {
+      take_path(cache_dir, &cache_dir_bytes) == 0 && take_path(cc, &cc_bytes) == 0 && take_limits(limits, &options, &kept) == 0) {
     quern_ctx *ctx;
     options.cache_dir = text_of(cache_dir_bytes);
     options.cc = text_of(cc_bytes);
     quern_status status = quern_ctx_create(&options, &ctx);
-    PyObject *given = Py_BuildValue("OONN", jit, threads, path_object(cache_dir_bytes), path_object(cc_bytes));
+    PyObject *given = Py_BuildValue("OONNO", jit, threads, path_object(cache_dir_bytes), path_object(cc_bytes), kept);
     if (status) Py_XDECREF(given);
     self = status ? raise_status(status) : (PyObject *)make_context(ctx, 0, given);
   }
   Py_XDECREF(cache_dir_bytes);
   Py_XDECREF(cc_bytes);
+  Py_XDECREF(kept);
   return self;
+}
+
+static PyObject *context_cancel(PyObject *self, PyObject *unused) {
+  (void)unused;
+  quern_ctx_cancel(((context_object *)self)->ctx);
+  return new_ref(Py_None);
 }
 
 /* ---- Finding ops ---- */
@@ -266,6 +316,8 @@ static PyObject *context_describe(PyObject *self, PyObject *unused) {
 static PyMethodDef context_methods[] = {
     {"call", (PyCFunction)(void (*)(void))context_call, METH_FASTCALL | METH_KEYWORDS,
      "call($self, name, /, *operands, out=None, dtype=None, stream=None, **params)\n--\n\nCalls the op of that name."},
+    {"cancel", context_cancel, METH_NOARGS,
+     "cancel($self, /)\n--\n\nDrops the compiles that have not begun: these ops are interpreted until their next call asks anew."},
     {"compile", context_compile, METH_O,
      "compile($self, expression, /)\n--\n\n"
      "An Op for an expression such as \"y = gelu(x*w + b); z = y > 0\". Its inputs are the names without an assignment, in\n"
@@ -294,10 +346,11 @@ static PyMemberDef context_members[] = {
 
 static PyType_Slot context_slots[] = {
     {Py_tp_doc,
-     "Context(jit=None, threads=None, cache_dir=None, cc=None)\n--\n\n"
+     "Context(jit=None, threads=None, cache_dir=None, cc=None, limits=None)\n--\n\n"
      "A set of ops, with threads and a cache of compiled kernels of its own. jit: when expressions are compiled, 'off', 'sync'\n"
      "(before the first run) or 'async' (meanwhile; the default). threads: the most that one call uses. cache_dir: the folder\n"
-     "of the disk cache, '' for none. cc: a C compiler to be used instead of Clang in process.\n\n"
+     "of the disk cache, '' for none. cc: a C compiler to be used instead of Clang in process. limits: of what\n"
+     "texts of others may cost, a dict: text, node, compile_ms, compile_cost, spec_step, kernel, cache_bytes (docs/howto/limits.md).\n\n"
      "quern.compile, quern.evaluate, quern.load_spec, quern.call, quern.op, quern.ops and quern.describe are those of the default\n"
      "context."},
     {Py_tp_new, (void *)context_new},

@@ -6,8 +6,6 @@
 #endif
 #include "core/base/environment.h"
 
-#include "core/base/spelled.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,12 +18,12 @@ const char *qn_environment_get(const char *name) {
   return text && text[0] ? text : NULL;
 }
 
-int32_t qn_environment_threads(void) {
-  const char *text = qn_environment_get(QN_SPELLED(QUERN_NUM_THREADS));
+int32_t qn_environment_number(const char *name, int32_t otherwise) {
+  const char *text = qn_environment_get(name);
   int32_t n = 0;
-  if (!text || strlen(text) > 4) return 0;
+  if (!text || strlen(text) > 4) return otherwise;
   for (; *text; text++) {
-    if (*text < '0' || *text > '9') return 0;
+    if (*text < '0' || *text > '9') return otherwise;
     n = n * 10 + (*text - '0');
   }
   return n;

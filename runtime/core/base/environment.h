@@ -8,11 +8,14 @@
 
 #include <stdint.h>
 
+/* A public name (of a function, an environment variable, a kernel) as a string; in a generated tree with the tree's prefix. */
+#define QN_SPELLED(name) #name
+
 /* A variable's text, or NULL where it is unset or empty. It points into the environment. */
 const char *qn_environment_get(const char *name);
 
-/* QUERN_NUM_THREADS: the number of threads of a call where the host sets none; 0 if unset or not a number of 1 to 9999. */
-int32_t qn_environment_threads(void);
+/* The number of 0 to 9999 that a variable is; `otherwise` if it is none, or unset. */
+int32_t qn_environment_number(const char *name, int32_t otherwise);
 
 /* QUERN_LOG: the level up to which messages go to standard error: 0 or "error", 1 or "warning", 2 or "info", 3 or
  * "debug"; anything else that is not empty: 2. -1 if unset or empty. */

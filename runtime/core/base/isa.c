@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/base/environment.h"
-#include "core/base/spelled.h"
 
 /* ORDER ISA */
 static const char *const names[] = {"generic", "v2", "v3", "v4"};

@@ -5,7 +5,7 @@
 #define QN_ISA_H
 
 #include "core/base/isa_machine.h"
-#include "core/base/log.h"
+#include "core/base/status.h"
 
 /* qn_isa_machine, capped by QUERN_ISA (generic, v2, v3, v4). Decided at the first call; constant for the life of the process. */
 qn_isa qn_isa_detect(void);

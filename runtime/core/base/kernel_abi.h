@@ -8,7 +8,8 @@
 #include "quern/quern.h"
 
 #include "core/base/isa_machine.h"
-#include "core/base/spelled.h"
+#include "core/base/environment.h"
+#include "core/base/status.h"
 #include "core/dtype_table.h" /* generated: qn_dtype (QN_BOOL, QN_I8 ... QN_F64, QN_B8 ... QN_B64, QN_DTYPE_COUNT), see there */
 
 /* Operands of one op, inputs and outputs together; its parameters. */

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "core/base/log.h"
+#include "core/base/status.h"
 #include "quern/quern.h"
 
 typedef struct qn_slices qn_slices; /* a context's configuration for running slices */
@@ -23,10 +23,14 @@ const qn_log *qn_slices_log(const qn_slices *slices); /* the context's */
  * slices NULL, here and below: the caller's thread only. */
 int32_t qn_slices_limit(const qn_slices *slices);
 
+/* As qn_slices_limit, but 1 if threads would have to be woken for this call alone, or are the host's. slices: not NULL. */
+int32_t qn_slices_awake(const qn_slices *slices);
+
 /* Runs body(arg, i) once for each i in [0, n), on any threads, and returns when all are done. n may be larger than the
  * limit: slices are claimed one by one, so several for each thread balance the load. A thread begins with the same part of
  * [0, n) in every call with as many slices and threads, so its data may still be in its cache. Each slice runs in the default
- * floating point environment; the thread's own is restored afterwards. */
-void qn_slices_run(qn_slices *slices, int32_t n, void (*body)(void *arg, int64_t i), void *arg);
+ * floating point environment; the thread's own is restored afterwards. ARGUMENT: the host's parallel_for broke its promise; each
+ * slice has been run once nevertheless. */
+quern_status qn_slices_run(qn_slices *slices, int32_t n, void (*body)(void *arg, int64_t i), void *arg);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * status.c: the thread's error sentence; see status.h. */
+ * status.c: the thread's error sentence, log messages; see status.h. */
 #include "core/base/status.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/log.h"
+#include "core/base/environment.h"
 
 static _Thread_local char sentence[QN_STATUS_BYTES];
 
@@ -51,4 +51,64 @@ void qn_status_bug(const char *condition, const char *file, int line) {
   qn_status_fail(QUERN_E_ARGUMENT, "bug: %s:%d: %s", file, line, condition);
   qn_log_say(NULL, QN_LOG_ERROR, "%s", sentence);
   abort();
+}
+
+void qn_log_say(const qn_log *log, qn_log_level level, const char *format, ...) {
+  const int kept_errno = errno, is_host = log && log->write;
+  char text[256];
+  if (!is_host && (int)level > qn_environment_log()) return;
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  if (is_host)
+    log->write(log->host, (int)level, text);
+  else
+    fprintf(stderr, "%s\n", text);
+  errno = kept_errno;
+}
+
+void qn_strbuf_add(qn_strbuf *buf, const char *format, ...) {
+  va_list arguments;
+  size_t at = buf->length < buf->size ? buf->length : buf->size - 1;
+  va_start(arguments, format);
+  int n = vsnprintf(buf->text + at, buf->size - at, format, arguments);
+  va_end(arguments);
+  if (n > 0) buf->length += (size_t)n;
+}
+
+/* ---- Guesses, as of gen/base/source.lua ---- */
+
+#define LONGEST_GUESS 63
+
+/* The Levenshtein distance of `a` and `b`, both at most LONGEST_GUESS long. */
+static int edit_distance(const char *a, const char *b) {
+  int row[LONGEST_GUESS + 1], n = (int)strlen(b);
+  for (int j = 0; j <= n; j++) row[j] = j;
+  for (int i = 1; *a; i++, a++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (int j = 1; j <= n; j++) {
+      int best = diagonal + (*a != b[j - 1]);
+      diagonal = row[j];
+      if (row[j] + 1 < best) best = row[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      row[j] = best;
+    }
+  }
+  return row[n];
+}
+
+qn_guess qn_guess_begin(const char *wanted) {
+  const size_t length = strlen(wanted);
+  /* A name is near if at most a third of the letters, rounded up, differ. */
+  return (qn_guess){.wanted = wanted, .distance = length <= LONGEST_GUESS ? (int)(length + 2) / 3 + 1 : 0};
+}
+
+void qn_guess_offer(qn_guess *guess, const char *name) {
+  if (guess->distance == 0 || strlen(name) > LONGEST_GUESS) return;
+  const int distance = edit_distance(guess->wanted, name);
+  if (distance >= guess->distance) return;
+  guess->distance = distance;
+  guess->nearest = name;
 }

@@ -7,8 +7,10 @@
  * the gate and waits until it is empty. Slices are divided into shares, one for each thread allowed. A thread begins with the
  * same share in every call, since its data is in that core's cache, then takes slices of other shares. A worker's share is its
  * number modulo the shares, so two workers may have the same where the pool has more workers than this call may use.
- * A waiting thread spins for SPIN_NS, then yields between polls, and sleeps AWAKE_NS after it began: idle workers on `epoch`,
- * the caller on the gate. A woken worker wakes others, so that the caller does not pay for all of them. */
+ * A waiting thread spins for SPIN_NS, then yields between polls, and sleeps QUERN_SPIN after it began, or once another thread had
+ * its core: idle workers on `epoch`, the caller on the gate. No more workers spin than there are cores beside the caller's. A woken
+ * worker wakes others, so that the caller does not pay for all of them. One that has slept for IDLE_S ends: a process whose main
+ * thread has left by pthread_exit ends with its last thread. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* sched_getaffinity, syscall */
 #endif
@@ -26,17 +28,20 @@
 #include <sys/syscall.h>
 #endif
 
-#include "core/base/spelled.h"
+#include "core/base/environment.h"
 #include "core/base/thread.h"
 
 #define MAX_WORKERS (QN_WORKERS_MOST - 1)
 #define N_BATCHES 16
 #define MOST_SHARES 64 /* with more threads than that, some have the same share */
 /* Waking a thread costs tens of microseconds. The thread often wakes on the core of its waker, and the two share that core until
- * the scheduler moves one, milliseconds later. So a waiting thread stays awake for AWAKE_NS; after SPIN_NS, longer than the
- * gap between successive calls, it yields between polls to other threads of its core. */
+ * the scheduler moves one, milliseconds later. So a waiting thread stays awake for a while; after SPIN_NS, longer than the
+ * gap between successive calls, it yields between polls to other threads of its core. Where a poll comes PREEMPTED_NS late, others
+ * need the core. */
 #define SPIN_NS 5000
-#define AWAKE_NS 200000
+#define PREEMPTED_NS 50000
+#define ROW_NS 50000 /* small calls follow one another if one begins that soon after the last */
+#define IDLE_S 1
 #define SLICES_CACHE_LINE 64
 
 /* Bits of shared_work.gate. */
@@ -66,10 +71,13 @@ static struct pool {
   _Alignas(SLICES_CACHE_LINE) _Atomic uint32_t taken; /* bit j: a call has batches[j] */
   _Alignas(SLICES_CACHE_LINE) atomic_int sleeping, spinning;
   _Alignas(SLICES_CACHE_LINE) atomic_int n_workers;
+  atomic_int awake_us, most_spinning; /* QUERN_SPIN; one less than there are cores */
+  _Atomic int64_t small_call;         /* when the last one came that asked whether workers are awake */
   atomic_int stopping;     /* 1: workers end, and none are made */
   atomic_int forked;       /* 1: a forked child, without the parent's workers */
   int forks_watched;
   pthread_t threads[MAX_WORKERS];
+  enum { NEVER, WORKS, RETIRED } states[MAX_WORKERS]; /* of the threads; one that has retired is to be joined */
   shared_work batches[N_BATCHES];
 } pool; /* all zero, so that it takes no room in a file */
 static atomic_int most_workers = MAX_WORKERS; /* lowered when a thread cannot be made */
@@ -94,18 +102,21 @@ static int64_t now_ns(void) {
 }
 
 #if defined(__linux__)
-/* Sleeps while *word is `seen`; may return early. */
-static void sleep_on(_Atomic uint32_t *word, uint32_t seen) { syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0); }
+/* Sleeps while *word is `seen`; may return early. most NULL: no limit. Returns 0 if the time is over. */
+static int sleep_on(_Atomic uint32_t *word, uint32_t seen, const struct timespec *most) {
+  return syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, most, NULL, 0) == 0 || errno != ETIMEDOUT;
+}
 
 static void wake(_Atomic uint32_t *word, int n) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0); }
 #else
 static pthread_mutex_t sleep_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t sleep_news = PTHREAD_COND_INITIALIZER;
 
-static void sleep_on(_Atomic uint32_t *word, uint32_t seen) {
+static int sleep_on(_Atomic uint32_t *word, uint32_t seen, const struct timespec *most) {
   pthread_mutex_lock(&sleep_lock);
   if (atomic_load(word) == seen) pthread_cond_wait(&sleep_news, &sleep_lock);
   pthread_mutex_unlock(&sleep_lock);
+  return (void)most, 1;
 }
 
 static void wake(_Atomic uint32_t *word, int n) {
@@ -165,22 +176,33 @@ static int help(shared_work *j, int32_t who) {
   return 1;
 }
 
-/* Waits up to AWAKE_NS until *word differs from `seen`. Returns 1 if it does. */
+/* Waits a while until *word differs from `seen`. Returns 1 if it does. */
 static int spin(_Atomic uint32_t *word, uint32_t seen) {
-  const int64_t start = now_ns();
-  for (int64_t waited = 0; waited < AWAKE_NS; waited = now_ns() - start) {
+  const int64_t start = now_ns(), most = 1000 * (int64_t)atomic_load_explicit(&pool.awake_us, memory_order_relaxed);
+  for (int64_t waited = 0, before = 0; waited < most && waited - before < PREEMPTED_NS; waited = now_ns() - start) {
     if (waited > SPIN_NS) sched_yield();
+    before = waited;
     for (int i = 0; i < 32; i++) {
       if (atomic_load_explicit(word, memory_order_acquire) != seen) return 1;
       relax();
     }
   }
-  return 0;
+  return atomic_load_explicit(word, memory_order_acquire) != seen;
+}
+
+/* Takes an idle worker off the pool. Returns 0 if there is news, or the pool is changing. */
+static int retire(int32_t who, uint32_t seen) {
+  if (pthread_mutex_trylock(&growing)) return 0;
+  const int is_idle = !atomic_load(&pool.stopping) && atomic_load(&pool.epoch) == seen;
+  if (is_idle) atomic_fetch_sub(&pool.n_workers, 1), pool.states[who - 1] = RETIRED;
+  pthread_mutex_unlock(&growing);
+  return is_idle;
 }
 
 /* A worker's main function. thread: its element of pool.threads. */
 static void *work(void *thread) {
   const int32_t who = (int32_t)((pthread_t *)thread - pool.threads) + 1;
+  const struct timespec idle = {IDLE_S, 0};
   for (;;) {
     const uint32_t seen = atomic_load(&pool.epoch);
     if (atomic_load(&pool.stopping)) return NULL;
@@ -188,13 +210,13 @@ static void *work(void *thread) {
     int helped = 0;
     for (; taken; taken &= taken - 1) helped |= help(&pool.batches[__builtin_ctz(taken)], who);
     if (helped) continue;
-    atomic_fetch_add(&pool.spinning, 1);
-    const int news = spin(&pool.epoch, seen);
+    const int news = atomic_fetch_add(&pool.spinning, 1) < atomic_load(&pool.most_spinning) && spin(&pool.epoch, seen);
     atomic_fetch_sub(&pool.spinning, 1);
     if (news) continue;
     atomic_fetch_add(&pool.sleeping, 1);
-    sleep_on(&pool.epoch, seen);
+    const int is_over = !sleep_on(&pool.epoch, seen, &idle);
     atomic_fetch_sub(&pool.sleeping, 1);
+    if (is_over && retire(who, seen)) return NULL;
   }
 }
 
@@ -209,19 +231,26 @@ static void after_fork_in_child(void) {
   atomic_store(&pool.forked, 1);
   atomic_store(&pool.stopping, 1);
   atomic_store(&pool.n_workers, 0);
+  for (int i = 0; i < MAX_WORKERS; i++) pool.states[i] = NEVER;
   pthread_mutex_unlock(&growing);
 }
 
 /* Makes threads until there are `n`. Gives up for good at the first failure, and returns 0 that one time. */
-static int grow(int n) {
+__attribute__((noinline)) static int grow(int n) {
   if (pthread_mutex_trylock(&growing)) return 1; /* another thread is growing the pool; go on with the workers there are */
   int n_workers = atomic_load(&pool.n_workers), made_all = 1;
   if (!pool.forks_watched) {
     pool.forks_watched = 1;
+    atomic_store(&pool.awake_us, qn_environment_number(QN_SPELLED(QUERN_SPIN), 1000));
     if (pthread_atfork(before_fork, after_fork, after_fork_in_child)) atomic_store(&most_workers, 0);
   }
-  while (n_workers < n && n_workers < atomic_load(&most_workers) && !atomic_load(&pool.stopping)) {
-    if (qn_thread_start(&pool.threads[n_workers], 0, work, &pool.threads[n_workers])) {
+  for (int i = 0; i < MAX_WORKERS && n_workers < n && n_workers < atomic_load(&most_workers) && !atomic_load(&pool.stopping); i++) {
+    if (pool.states[i] == WORKS) continue;
+    atomic_store(&pool.most_spinning, qn_workers_most() - 1);
+    if (pool.states[i] == RETIRED) pthread_join(pool.threads[i], NULL);
+    pool.states[i] = NEVER;
+    if (qn_thread_start(&pool.threads[i], 0, work, &pool.threads[i])) {
+      pool.states[i] = WORKS;
       atomic_store(&pool.n_workers, ++n_workers);
     } else {
       atomic_store(&most_workers, n_workers);
@@ -235,12 +264,12 @@ static int grow(int n) {
 /* Runs when the process ends or the library is unloaded. Calls still running keep their workers and get no more. */
 __attribute__((destructor)) static void stop(void) {
   pthread_mutex_lock(&growing);
-  const int n_workers = atomic_exchange(&pool.n_workers, 0);
+  atomic_store(&pool.n_workers, 0);
   atomic_store(&pool.stopping, 1);
   atomic_fetch_add(&pool.epoch, 1);
   wake(&pool.epoch, MAX_WORKERS);
-  for (int i = 0; i < n_workers; i++)
-    if (!pthread_equal(pool.threads[i], pthread_self())) pthread_join(pool.threads[i], NULL);
+  for (int i = 0; i < MAX_WORKERS; i++)
+    if (pool.states[i] && !pthread_equal(pool.threads[i], pthread_self())) pthread_join(pool.threads[i], NULL);
   pthread_mutex_unlock(&growing);
 }
 
@@ -263,7 +292,7 @@ static void close_batch(shared_work *j) {
   uint32_t gate = atomic_fetch_and_explicit(&j->gate, ~GATE_OPEN, memory_order_acq_rel) & ~GATE_OPEN;
   while (GATE_INSIDE(gate) && !atomic_load_explicit(&pool.forked, memory_order_relaxed)) {
     if (!spin(&j->gate, gate) && atomic_compare_exchange_strong(&j->gate, &gate, gate | GATE_WAITED))
-      sleep_on(&j->gate, gate | GATE_WAITED);
+      sleep_on(&j->gate, gate | GATE_WAITED, NULL);
     gate = atomic_load_explicit(&j->gate, memory_order_acquire);
   }
 }
@@ -309,18 +338,21 @@ int32_t qn_workers_most(void) {
   return n < 1 ? 1 : n > QN_WORKERS_MOST ? QN_WORKERS_MOST : (int32_t)n;
 }
 
+int qn_workers_are_awake(void) {
+  if (atomic_load_explicit(&pool.spinning, memory_order_relaxed) > 0) return 1;
+  const int64_t now = now_ns();
+  return now - atomic_exchange_explicit(&pool.small_call, now, memory_order_relaxed) < ROW_NS;
+}
+
 int32_t qn_workers_limit(int32_t wanted) { return atomic_load_explicit(&pool.stopping, memory_order_relaxed) ? 1 : wanted; }
 
 int qn_workers_run(const qn_log *log, int32_t n_threads, int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
   const int kept_errno = errno;
   int32_t most = (n < n_threads ? n : n_threads) - 1;
   if (most > MAX_WORKERS) most = MAX_WORKERS;
-  if (atomic_load_explicit(&pool.n_workers, memory_order_acquire) < most &&
-      atomic_load_explicit(&pool.n_workers, memory_order_relaxed) < atomic_load_explicit(&most_workers, memory_order_relaxed) &&
-      !atomic_load_explicit(&pool.stopping, memory_order_relaxed) && !grow(most)) {
+  if (atomic_load_explicit(&pool.n_workers, memory_order_acquire) < most && !grow(most))
     qn_log_say(log, QN_LOG_WARNING, QN_SPELLED(quern_op_call) ": no more threads than %d could be made, and no more will be tried",
                atomic_load(&pool.n_workers) + 1);
-  }
   const int has_run = atomic_load_explicit(&pool.n_workers, memory_order_relaxed) && run_on_workers(most, n, body, arg);
   errno = kept_errno;
   return has_run;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * workers.h: the process-wide pool of worker threads: made at first need, signals blocked, joined when the process ends or the
- * library is unloaded. A child forked after that runs without workers. A generated tree may be without this file. Knows
+ * workers.h: the process-wide pool of worker threads: made at first need, signals blocked, ended when they are idle for a second, joined
+ * when the process ends or the library is unloaded. A child forked after that runs without workers. A generated tree may be without this file. Knows
  * slices by their number only. */
 #ifndef QN_WORKERS_H
 #define QN_WORKERS_H
 
 #include <stdint.h>
 
-#include "core/base/log.h"
+#include "core/base/status.h"
 
 #define QN_WORKERS_MOST 256 /* threads of one call, the caller's included */
 
@@ -17,6 +17,9 @@ int32_t qn_workers_most(void);
 
 /* The number of threads granted to a call that asks for `wanted`: at least 1, the caller's. */
 int32_t qn_workers_limit(int32_t wanted);
+
+/* Whether a worker waits awake, or calls that ask follow one another, so that it is worth waking one. */
+int qn_workers_are_awake(void);
 
 /* Runs body(arg, i) once for each i in [0, n), on up to n_threads threads, the caller's included, and returns when all are done.
  * Returns 0 if there is no worker: then nothing has run. errno is kept. */

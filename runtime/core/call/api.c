@@ -91,15 +91,20 @@ int32_t quern_op_count(quern_ctx *ctx) {
   return ctx ? qn_registry_count(ctx) : 0;
 }
 
+/* Gives the caller a reference. */
+static quern_status give_op(quern_op *found, quern_op **op) {
+  qn_registry_retain(found);
+  *op = found;
+  return QUERN_OK;
+}
+
 quern_status quern_op_at(quern_ctx *ctx, int32_t index, quern_op **op) {
   if (!op) return refuse_null("op_at", "the place for the op");
   if (!(ctx = take_ctx(ctx))) return QUERN_E_MEMORY;
   quern_op *found = qn_registry_at(ctx, index);
   if (!found)
     return qn_status_fail(QUERN_E_ARGUMENT, "op_at: index %d, there are %d ops", index, qn_registry_count(ctx));
-  qn_registry_retain(found);
-  *op = found;
-  return QUERN_OK;
+  return give_op(found, op);
 }
 
 quern_status quern_op_find(quern_ctx *ctx, const char *name, quern_op **op) {
@@ -113,9 +118,7 @@ quern_status quern_op_find(quern_ctx *ctx, const char *name, quern_op **op) {
     if (!guess.nearest) return qn_status_fail(QUERN_E_NOTFOUND, "there is no op %.64s", name);
     return qn_status_fail(QUERN_E_NOTFOUND, "there is no op %.64s; the nearest name is %s", name, guess.nearest);
   }
-  qn_registry_retain(found);
-  *op = found;
-  return QUERN_OK;
+  return give_op(found, op);
 }
 
 void quern_op_release(quern_op *op) { if (op) qn_registry_release(op); }

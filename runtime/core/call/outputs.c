@@ -7,6 +7,7 @@
 #include "core/call/calls.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/op/kind.h"
@@ -141,19 +142,16 @@ static quern_status make_measured(const quern_op *op, DLTensor *const *in, quern
   return status;
 }
 
-/* Shapes for a caller that gives none. Neither function is inlined, so that this stack is free when the op runs; one shape is a
- * case of its own because ops that read values need much stack. */
-__attribute__((noinline)) static quern_status make_one(const quern_op *op, DLTensor *const *in, quern_allocator allocate,
-                                                       const quern_call *call, output_list *outputs) {
-  quern_shape own = {.size = sizeof own};
-  return make_measured(op, in, &own, allocate, call, outputs);
-}
-
-__attribute__((noinline)) static quern_status make_many(const quern_op *op, DLTensor *const *in, quern_allocator allocate,
-                                                        const quern_call *call, output_list *outputs) {
-  quern_shape own[QN_MAX_OPERANDS];
-  for (int32_t k = 0; k < op->info->n_out; k++) own[k].size = sizeof own[k];
-  return make_measured(op, in, own, allocate, call, outputs);
+/* Shapes for a caller that gives none. Not inlined, so that its stack is free when the op runs. */
+__attribute__((noinline)) static quern_status make_unasked(const quern_op *op, DLTensor *const *in, quern_allocator allocate,
+                                                           const quern_call *call, output_list *outputs) {
+  const int32_t n_out = op->info->n_out;
+  quern_shape one, *own = n_out == 1 ? &one : malloc((size_t)n_out * sizeof *own);
+  if (!own) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for shapes", op->info->name);
+  for (int32_t k = 0; k < n_out; k++) own[k].size = sizeof own[k];
+  quern_status status = make_measured(op, in, own, allocate, call, outputs);
+  if (own != &one) free(own);
+  return status;
 }
 
 /* Runs the call with the flags of the allocated outputs. */
@@ -175,10 +173,7 @@ quern_status qn_outputs_call(const quern_op *op, DLTensor *const *in, quern_shap
   output_list outputs = {.n = 0};
   quern_status status = check_wishes(op, shapes);
   if (status) return status;
-  if (shapes)
-    status = make_measured(op, in, shapes, allocate, call, &outputs);
-  else
-    status = (op->info->n_out == 1 ? make_one : make_many)(op, in, allocate, call, &outputs);
+  status = shapes ? make_measured(op, in, shapes, allocate, call, &outputs) : make_unasked(op, in, allocate, call, &outputs);
   if (status == QUERN_OK) status = call_on(op, in, &outputs, call);
   if (status)
     delete_all(&outputs);

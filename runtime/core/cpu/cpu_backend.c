@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "core/base/isa.h"
-#include "core/base/status.h"
 #include "core/cpu/engine.h"
 
 quern_status qn_cpu_check(const quern_op_info *info) {
@@ -27,17 +26,16 @@ static void plan_built(const qn_decision *decision, qn_job *job) {
   qn_job_plan(decision->signature, decision->dtypes, &decision->nest, decision->n_operands - decision->n_in, job);
 }
 
-static void run_built(const qn_decision *decision, const qn_job *job, const qn_ref *ref, const qn_params *params) {
+static quern_status run_built(const qn_decision *decision, const qn_job *job, const qn_ref *ref, const qn_params *params) {
   qn_slices *slices = job->most_slices > 1 ? qn_registry_slices(decision->called) : NULL;
-  qn_engine_run(job, job->kernel, ref, params, slices);
+  return qn_engine_run(job, job->kernel, ref, params, slices);
 }
 
 static quern_status cpu_call(const qn_decision *decision, const quern_call *call) {
   qn_job job;
   (void)call;
   plan_built(decision, &job);
-  run_built(decision, &job, decision->nest.ref, &decision->params);
-  return QUERN_OK;
+  return run_built(decision, &job, decision->nest.ref, &decision->params);
 }
 
 static quern_status cpu_prepare(const qn_decision *decision, const quern_call *call, qn_run **made) {
@@ -52,8 +50,7 @@ static quern_status cpu_prepare(const qn_decision *decision, const quern_call *c
 static quern_status cpu_launch(const qn_decision *decision, const qn_run *prepared, const qn_ref *ref, const qn_params *params,
                                const quern_call *call) {
   (void)call;
-  run_built(decision, (const qn_job *)prepared, ref, params);
-  return QUERN_OK;
+  return run_built(decision, (const qn_job *)prepared, ref, params);
 }
 
 /* ---- Explaining ---- */

@@ -4,7 +4,7 @@
 #ifndef QN_CPU_BACKEND_H
 #define QN_CPU_BACKEND_H
 
-#include "core/base/strbuf.h"
+#include "core/base/status.h"
 #include "core/cpu/job.h"
 #include "core/op/backend.h"
 

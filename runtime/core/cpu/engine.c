@@ -8,7 +8,6 @@
 #include "core/cpu/engine.h"
 
 #include "core/cpu/tiles.h"
-#include "core/base/status.h"
 
 /* The data that all slices of a run share. */
 typedef struct engine_run {
@@ -32,21 +31,15 @@ static void fence_streams(void) {
 #endif
 }
 
-/* The number of items of the first output before the first cache line boundary in the row. */
-static int64_t items_to_line(const qn_job *job, const char *output) {
-  const int64_t size = job->operand[job->n_in].size;
-  return (int64_t)((0 - (uintptr_t)output) % 64) / size;
-}
-
 /* Runs the kernel over a row of n items, piece by piece: it writes to blocks, which are then copied past the cache, as bytes.
- * row: the start of each operand's row. */
-static void stream_row(const engine_run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
+ * row: the start of each operand's row. Not inlined, for its stack. */
+__attribute__((noinline)) static void stream_row(const engine_run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
   const qn_job *job = run->tiles.job;
   const int64_t byte_stride[2][2] = {{1, 0}, {1, 0}};
   _Alignas(64) char scratch[QN_SCRATCH];
   char *ptr[QN_MAX_OPERANDS];
   int64_t piece[3] = {job->chunk[0], 1, 0};
-  const int64_t head = items_to_line(job, row[job->n_in]);
+  const int64_t head = (int64_t)((0 - (uintptr_t)row[job->n_in]) % 64) / job->operand[job->n_in].size; /* up to a cache line */
   if (head > 0 && head < piece[0]) piece[0] = head;
   for (int64_t i = 0; i < n; i += piece[0], piece[0] = job->chunk[0]) {
     if (piece[0] > n - i) piece[0] = n - i;
@@ -105,11 +98,9 @@ static int32_t cut_dimension(const qn_nest *nest, int32_t n_slices) {
 }
 
 /* Slices of dimension 0 are multiples of 64 items, so that they share no cache lines of the output. */
-static int64_t cut_multiple(const engine_run *run) { return run->cut == 0 ? 64 : 1; }
-
 static void direct_slice(void *arg, int64_t i) {
   const engine_run *run = arg;
-  int64_t n = run->tiles.job->nest->n[run->cut], multiple = cut_multiple(run);
+  int64_t n = run->tiles.job->nest->n[run->cut], multiple = run->cut == 0 ? 64 : 1;
   int64_t begin = qn_tiles_part(n, i, run->n_slices, multiple), end = qn_tiles_part(n, i + 1, run->n_slices, multiple);
   if (begin < end) run_direct(run, begin, end);
 }
@@ -155,13 +146,6 @@ static void compute(const engine_run *run, const qn_tile_cursor *cursor, const q
   }
 }
 
-static void store(const engine_run *run, const qn_tile_cursor *cursor, const qn_tile *tile, char *scratch) {
-  const qn_job *job = run->tiles.job;
-  for (int32_t k = job->n_in; k < job->n_operands; k++)
-    if (job->operand[k].packing != QN_PACKING_IN_PLACE)
-      qn_pack_store(&job->operand[k], job->nest->stride[k], tile, scratch, cursor->ptr[k]);
-}
-
 static void run_tiles(const engine_run *run, int64_t first, int64_t end) {
   const qn_job *job = run->tiles.job;
   _Alignas(64) char scratch[QN_SCRATCH];
@@ -179,7 +163,9 @@ static void run_tiles(const engine_run *run, int64_t first, int64_t end) {
       job->program->compute(job, cursor.ptr, tile.count, scratch, run->params);
     else
       compute(run, &cursor, &tile, &operands);
-    store(run, &cursor, &tile, scratch);
+    for (int32_t k = job->n_in; k < job->n_operands; k++)
+      if (job->operand[k].packing != QN_PACKING_IN_PLACE)
+        qn_pack_store(&job->operand[k], job->nest->stride[k], &tile, scratch, cursor.ptr[k]);
     if (++i == end) break;
     qn_tiles_next(&run->tiles, &cursor);
   }
@@ -202,28 +188,33 @@ static int64_t stream_skew(const qn_job *job, const qn_ref *ref) {
 
 /* ---- Either ---- */
 
+static int32_t min_i32(int32_t a, int32_t b) { return a < b ? a : b; }
+static int32_t max_i32(int32_t a, int32_t b) { return a > b ? a : b; }
+
 int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices) {
-  if (job->most_slices == 1) return 1;
-  int32_t limit = qn_slices_limit(slices);
-  return job->most_slices < limit ? job->most_slices : limit;
+  const int32_t worth = job->most_slices / 2; /* where threads must be woken */
+  return worth > 1 ? min_i32(worth, qn_slices_limit(slices)) : 1;
 }
 
-void qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, const void *params, qn_slices *slices) {
-  int32_t n_slices = qn_engine_slices(job, slices);
+__attribute__((noinline)) static int32_t slices_now(const qn_job *job, const qn_slices *slices) {
+  const int32_t n = qn_engine_slices(job, slices);
+  return slices && n < job->most_slices ? max_i32(n, min_i32(job->most_slices, qn_slices_awake(slices))) : n;
+}
+
+quern_status qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, const void *params, qn_slices *slices) {
+  const int32_t n_slices = slices_now(job, slices);
   engine_run run = {.tiles = {.job = job, .ref = ref}, .kernel = kernel, .params = params, .n_slices = n_slices};
   if (job->path == QN_PATH_DIRECT) {
     if (n_slices > 1) {
       run.cut = cut_dimension(job->nest, n_slices);
-      qn_slices_run(slices, n_slices, direct_slice, &run);
-    } else {
-      run_direct(&run, 0, job->nest->rank ? job->nest->n[0] : 1);
+      return qn_slices_run(slices, n_slices, direct_slice, &run);
     }
-    return;
+    run_direct(&run, 0, job->nest->rank ? job->nest->n[0] : 1);
+    return QUERN_OK;
   }
   run.tiles.skew = stream_skew(job, ref);
   run.n_tiles = qn_tiles_count(&run.tiles);
-  if (n_slices > 1)
-    qn_slices_run(slices, n_slices, blocks_slice, &run);
-  else
-    run_tiles(&run, 0, run.n_tiles);
+  if (n_slices > 1) return qn_slices_run(slices, n_slices, blocks_slice, &run);
+  run_tiles(&run, 0, run.n_tiles);
+  return QUERN_OK;
 }

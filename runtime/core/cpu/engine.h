@@ -8,12 +8,12 @@
 #include "core/cpu/job.h"
 #include "core/base/slices.h"
 
-/* The number of slices of a run that this thread would start now. */
+/* The number of slices of a run that this thread would start now; where threads are awake it may have more. */
 int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices);
 
 /* kernel: job->kernel, or one compiled since for job->variant; not used with a program. ref: the operands' first items in the
  * order of job->nest (flips included), and the first position; job->nest->ref is not read. slices: NULL is allowed where
  * job->most_slices is 1. Needs the default floating point environment. */
-void qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, const void *params, qn_slices *slices);
+quern_status qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, const void *params, qn_slices *slices);
 
 #endif

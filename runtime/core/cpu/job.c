@@ -4,7 +4,6 @@
 #include "core/cpu/job.h"
 
 #include "core/base/isa.h"
-#include "core/base/status.h"
 
 /* Outputs of at least this many bytes in total are written past the cache, except by heavy kernels, where computation hides the
  * reads of the outputs' lines (10^7 f32, Zen 4, a thread: add 5.6 ms, 4.2 past the cache; exp 2.9, 3.2 and
@@ -20,9 +19,9 @@
 /* Elements of a streamed tile; its overhead is above a piece's (f16 + f32 of 10^7: 3.1 ms; 3.3 with 256, 3.6 with QN_BLOCK). */
 #define STREAM_BLOCK 512
 
-/* The least work of a slice that is worth waking a thread. */
+/* The least work of a slice that is worth a thread that is awake. */
 #ifndef QN_SLICE_NANOSECONDS
-#define QN_SLICE_NANOSECONDS 8000
+#define QN_SLICE_NANOSECONDS 4000
 #endif
 
 /* Up to this many elements, blocks cost more than they gain. */
@@ -34,7 +33,6 @@ static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t inner_extent(const qn_nest *nest) { return nest->rank ? nest->n[0] : 1; }
 static int64_t inner_stride(const qn_nest *nest, int32_t k) { return nest->rank ? nest->stride[k][0] : 0; }
 static int has_outputs(const qn_job *job) { return job->n_in < job->n_operands; }
-static int log2_size(uint8_t size) { return __builtin_ctz(size); }
 
 qn_kernel *qn_job_kernel(const qn_variant *variant, qn_isa *isa) {
   unsigned level = (unsigned)qn_isa_detect();
@@ -250,7 +248,7 @@ static void use_mover(qn_operand *operand, qn_packing packing, const qn_variant 
 /* Chooses the packing of an operand that is neither used in place nor converted row by row. */
 static void choose_move(qn_job *job, int32_t k, int is_transposed) {
   qn_operand *operand = &job->operand[k];
-  int is_output = k >= job->n_in, log2 = log2_size(operand->size);
+  int is_output = k >= job->n_in, log2 = __builtin_ctz(operand->size);
   int64_t row = tile_extent(job, 0), stride = tile_stride(job, k, 0);
   if (!is_output && is_uniform(job, k))
     use_mover(operand, QN_PACKING_FILL, qn_packs.fill[log2]);
@@ -358,14 +356,8 @@ static void plan_blocks(const qn_signature *signature, qn_job *job) {
 /* Caps estimates, since tensors without data may have any size. */
 #define MANY_ELEMENTS ((int64_t)1 << 40)
 
-/* The number of slices that this much work is worth. */
-static int32_t count_slices(int64_t nanoseconds) {
-  int64_t worth = nanoseconds / QN_SLICE_NANOSECONDS;
-  return worth <= 1 ? 1 : (int32_t)min_i64(worth, INT32_MAX);
-}
-
-/* A rough estimate, for the number of slices: memory traffic, the kernel, and each element's packing or conversion. */
-static int64_t estimate_nanoseconds(const qn_job *job, int heavy) {
+/* The number of slices that the work is worth, by an estimate: memory traffic, the kernel, each element's packing or conversion. */
+static int32_t count_slices(const qn_job *job, int heavy) {
   int64_t picoseconds = job->program ? job->program->picoseconds : heavy ? 1000 : 50;
   for (int32_t k = 0; k < job->n_operands; k++) {
     picoseconds += 20 * job->operand[k].size;
@@ -373,7 +365,8 @@ static int64_t estimate_nanoseconds(const qn_job *job, int heavy) {
     if (job->operand[k].packing > QN_PACKING_CONVERT) picoseconds += 250;
     if (job->operand[k].packing == QN_PACKING_CONVERT) picoseconds += 40;
   }
-  return min_i64(job->nest->n_elements, MANY_ELEMENTS) / 16 * picoseconds / 64;
+  const int64_t worth = min_i64(job->nest->n_elements, MANY_ELEMENTS) / 16 * picoseconds / 64 / QN_SLICE_NANOSECONDS;
+  return worth <= 1 ? 1 : (int32_t)min_i64(worth, INT32_MAX);
 }
 
 /* The length, in items, of operand k's contiguous runs in the order of the nest. */
@@ -452,5 +445,5 @@ void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, const qn_
   } else {
     plan_blocks(signature, job);
   }
-  job->most_slices = count_slices(estimate_nanoseconds(job, signature->heavy));
+  job->most_slices = count_slices(job, signature->heavy);
 }

@@ -64,7 +64,7 @@ typedef struct qn_job {
   const qn_tile_program *program; /* as in qn_signature */
   uint16_t temps;       /* offset in the scratch of a tile's temporaries */
   int32_t items;        /* elements in a temporary */
-  int32_t most_slices; /* the number that the work is worth; a run has fewer if there are fewer threads */
+  int32_t most_slices; /* that the work is worth, half as many if threads must be woken; a run has no more than there are threads */
   /* BLOCKS: the nest is cut into tiles of chunk[d] along dimension d, which are walked along order[0] first.
    * DIRECT and streamed: rows are cut into pieces of chunk[0]. */
   int32_t tile_rank;  /* the number of dimensions with a chunk over 1 */

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "core/base/status.h"
-
 /* In this file `far` is a tile in a tensor, `near` a dense block. */
 static int64_t stride_along(const qn_tile *tile, const int64_t *stride, int32_t j) {
   return j < tile->rank ? stride[tile->dim[j]] : 0;

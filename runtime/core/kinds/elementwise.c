@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "core/base/status.h"
 #include "core/op/decide.h"
 #include "core/tensor/device.h"
 

@@ -18,6 +18,7 @@
 #include "core/row/row_tiles.h"
 #include "core/row/scan_axis.h"
 #include "core/row/scan_launch.h"
+#include "core/tensor/apart.h"
 #include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_adjoint;
@@ -333,14 +334,14 @@ static quern_status call_adjoint(const quern_op *op, DLTensor *const *in, DLTens
     plan_call(op, &call, e, &run);
     run.n_slices = qn_row_slices(&run.job, slices);
     if (run.n_slices > 1)
-      qn_slices_run(slices, run.n_slices, adjoint_slice, &run);
+      status = qn_slices_run(slices, run.n_slices, adjoint_slice, &run);
     else {
       run.n_slices = 1;
       adjoint_slice(&run, 0);
     }
   }
   qn_float_env_leave(was);
-  return QUERN_OK;
+  return status;
 }
 
 static quern_status explain_adjoint(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, qn_strbuf *buf) {
@@ -366,5 +367,5 @@ static quern_status explain_adjoint(const quern_op *op, DLTensor *const *in, DLT
 }
 
 const qn_kind qn_kind_adjoint = {
-    .name = "adjoint", .has_rows = 1, .launches_scans = 1, .not_planned = "it cannot be prepared; call it with " QN_SPELLED(quern_op_call), .result = adjoint_result,
+    .name = "adjoint", .has_rows = 1, .sets_launch = 1, .not_planned = "it cannot be prepared; call it with " QN_SPELLED(quern_op_call), .result = adjoint_result,
     .infer = infer_adjoint, .measure = measure_adjoint, .decide = decide_adjoint, .call = call_adjoint, .explain = explain_adjoint};

@@ -19,6 +19,7 @@
 #include "core/cpu/tiles.h"
 #include "core/op/decide.h"
 #include "core/op/kind.h"
+#include "core/tensor/apart.h"
 #include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_compact;
@@ -296,15 +297,14 @@ static void fill_slice(void *arg, int64_t i) {
 }
 
 /* Runs one pass: `slice` once for each slice. */
-static void run_pass(compact_finding *finding, void (*slice)(void *arg, int64_t i), qn_slices *slices) {
-  if (finding->n_slices > 1)
-    qn_slices_run(slices, finding->n_slices, slice, finding);
-  else
-    slice(finding, 0);
+static quern_status run_pass(compact_finding *finding, void (*slice)(void *arg, int64_t i), qn_slices *slices) {
+  if (finding->n_slices > 1) return qn_slices_run(slices, finding->n_slices, slice, finding);
+  slice(finding, 0);
+  return QUERN_OK;
 }
 
-/* Counts the elements found and sets finding->begin. */
-static int64_t count_all(const compact_walk *call, qn_slices *slices, compact_finding *finding) {
+/* Counts the elements found and sets finding->begin. *status: of the pass, which has counted them in any case. */
+static int64_t count_all(const compact_walk *call, qn_slices *slices, compact_finding *finding, quern_status *status) {
   const int32_t n_slices = call->nest.n_elements ? qn_engine_slices(&call->job, slices) : 0;
   finding->call = call;
   finding->n_slices = n_slices < MOST_SLICES ? n_slices : MOST_SLICES;
@@ -312,7 +312,7 @@ static int64_t count_all(const compact_walk *call, qn_slices *slices, compact_fi
   atomic_init(&finding->has_lost, 0);
   if (n_slices == 0) return 0;
   finding->count = qn_job_kernel(qn_compact_packs.count, NULL);
-  run_pass(finding, count_slice, slices);
+  *status = run_pass(finding, count_slice, slices);
   for (int32_t i = 0; i < finding->n_slices; i++) finding->begin[i + 1] += finding->begin[i];
   return finding->begin[finding->n_slices];
 }
@@ -351,10 +351,10 @@ static quern_status measure_compact(const quern_op *op, DLTensor *const *in, que
   quern_status status = decide_compact(op, in, NULL, call, 1, &decided);
   if (status || (status = check_machine(&decided))) return status;
   qn_float_env was = qn_float_env_enter();
-  const int64_t count = count_all(&decided, qn_registry_slices(op), &finding);
+  const int64_t count = count_all(&decided, qn_registry_slices(op), &finding, &status);
   qn_float_env_leave(was);
-  describe(&decided, count, out);
-  return QUERN_OK;
+  if (status == QUERN_OK) describe(&decided, count, out);
+  return status;
 }
 
 /* ---- Calls ---- */
@@ -391,10 +391,10 @@ static quern_status call_compact(const quern_op *op, DLTensor *const *in, DLTens
   if (status || (status = check_machine(&decided))) return status;
   qn_slices *slices = qn_registry_slices(op);
   qn_float_env was = qn_float_env_enter();
-  const int64_t count = count_all(&decided, slices, &finding);
-  if ((status = check_found(&decided, count)) == QUERN_OK && decided.out.n_elements) {
+  const int64_t count = count_all(&decided, slices, &finding, &status);
+  if (status == QUERN_OK && (status = check_found(&decided, count)) == QUERN_OK && decided.out.n_elements) {
     begin_fill(&decided, &finding);
-    run_pass(&finding, fill_slice, slices);
+    status = run_pass(&finding, fill_slice, slices);
     if (finding.has_lost)
       status = qn_status_fail(QUERN_E_SHAPE, "%s: another thread changed %s during the call: fewer elements were found than counted",
                               op->builtin->info.name, op->builtin->info.args[0].name);

@@ -21,6 +21,7 @@
 #include "core/row/row_tiles.h"
 #include "core/row/scan_axis.h"
 #include "core/row/scan_launch.h"
+#include "core/tensor/apart.h"
 #include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_scan;
@@ -39,6 +40,8 @@ typedef struct scan_call {
 } scan_call;
 
 static const qn_scan_op *scan_op(const quern_op *op) { return op->builtin->of_kind; }
+
+const qn_scan_op *qn_scan_op_of(const qn_builtin *builtin) { return builtin->kind == &qn_kind_scan ? builtin->of_kind : NULL; }
 
 static int is_shifted(const scan_call *call) { return call->axis.is_shifted; }
 
@@ -367,19 +370,17 @@ static void plan_scan(const qn_decision *decision, scan_run *run) {
   run->n_tiles = qn_row_tiles(&run->job);
 }
 
-static void run_scan(const qn_decision *decision, const qn_ref *ref) {
+static quern_status run_scan(const qn_decision *decision, const qn_ref *ref) {
   qn_slices *slices = qn_registry_slices(decision->called);
   scan_run run;
-  if (decision->count == 0) return;
+  if (decision->count == 0) return QUERN_OK;
   plan_scan(decision, &run);
   run.ref = ref;
   run.n_slices = qn_row_slices(&run.job, slices);
-  if (run.n_slices > 1)
-    qn_slices_run(slices, run.n_slices, scan_slice, &run);
-  else {
-    run.n_slices = 1;
-    scan_slice(&run, 0);
-  }
+  if (run.n_slices > 1) return qn_slices_run(slices, run.n_slices, scan_slice, &run);
+  run.n_slices = 1;
+  scan_slice(&run, 0);
+  return QUERN_OK;
 }
 
 /* Writes the result of no elements to output k where it is: at the first place along the axis, from the end at the last. */
@@ -391,8 +392,7 @@ static void write_initial(const scan_call *call, int32_t k) {
 
 static quern_status scan_backend_call(const qn_decision *decision, const quern_call *given) {
   (void)given;
-  run_scan(decision, decision->nest.ref);
-  return QUERN_OK;
+  return run_scan(decision, decision->nest.ref);
 }
 
 static quern_status call_scan(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given) {
@@ -403,9 +403,9 @@ static quern_status call_scan(const quern_op *op, DLTensor *const *in, DLTensor 
   if (decision.backend != &scan_cpu) return decision.backend->call(&decision, given);
   const qn_float_env was = qn_float_env_enter();
   for (int32_t k = 0; k < op->builtin->info.n_out && is_shifted(&call); k++) write_initial(&call, k);
-  if (decision.nest.n_elements) run_scan(&decision, decision.nest.ref);
+  if (decision.nest.n_elements) status = run_scan(&decision, decision.nest.ref);
   qn_float_env_leave(was);
-  return QUERN_OK;
+  return status;
 }
 
 static quern_status scan_prepare(const qn_decision *decision, const quern_call *given, qn_run **made) {
@@ -422,8 +422,7 @@ static quern_status scan_prepare(const qn_decision *decision, const quern_call *
 static quern_status scan_launch(const qn_decision *decision, const qn_run *prepared, const qn_ref *ref, const qn_params *params,
                                 const quern_call *given) {
   (void)prepared, (void)params, (void)given;
-  run_scan(decision, ref);
-  return QUERN_OK;
+  return run_scan(decision, ref);
 }
 
 static quern_status scan_explain(const qn_decision *decision, const quern_call *given, qn_strbuf *buf) {
@@ -465,5 +464,5 @@ static quern_status explain_scan(const quern_op *op, DLTensor *const *in, DLTens
 static const qn_backend scan_cpu = {.device_name = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = scan_backend_call,
                                     .prepare = scan_prepare, .launch = scan_launch, .explain = scan_explain};
 
-const qn_kind qn_kind_scan = {.name = "scan", .has_rows = 1, .is_scan = 1, .launches_scans = 1, .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
+const qn_kind qn_kind_scan = {.name = "scan", .has_rows = 1, .sets_launch = 1, .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
                               .check_run = check_scan_run, .call = call_scan, .explain = explain_scan};

@@ -4,7 +4,7 @@
 #ifndef QN_BACKEND_H
 #define QN_BACKEND_H
 
-#include "core/base/strbuf.h"
+#include "core/base/status.h"
 #include "core/op/decision.h"
 
 /* A decision prepared for many launches. Each backend defines its own: one allocation, constant after it is made. */

@@ -3,7 +3,6 @@
  * decide.c: see decide.h. */
 #include "core/op/decide.h"
 
-#include "core/base/status.h"
 #include "core/tensor/device.h"
 
 quern_status qn_decide_choose_backend(const quern_op_info *info, DLDevice device, qn_decision *decision) {

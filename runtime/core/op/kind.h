@@ -5,7 +5,7 @@
 #ifndef QN_KIND_H
 #define QN_KIND_H
 
-#include "core/base/strbuf.h"
+#include "core/base/status.h"
 #include "core/op/decision.h"
 #include "core/op/registry.h"
 #include "core/op/resolve.h"
@@ -16,7 +16,7 @@ typedef struct qn_kind {
   uint8_t chooses_dtype; /* the caller chooses the outputs' dtype; such an op cannot be part of an expression */
   uint8_t n_positions;   /* operands of its kernels before the op's own: qn_nest.n_positions */
   uint8_t n_own_params;  /* parameters of its kernels after the op's own: `bind` */
-  uint8_t has_rows, is_scan, launches_scans; /* its nests are those of core/row; it scans; as scans are launched (row/scan_launch.h) */
+  uint8_t has_rows, sets_launch; /* its nests are those of core/row; its decisions have `launch` */
   const char *not_planned; /* the reason why ops of this kind cannot be prepared, as a phrase; NULL: they can */
 
   /* Checks the dtypes of a kernel's operands (positions, inputs, outputs) and finds the kernels for them. */

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "core/base/status.h"
-
 int32_t qn_dtype_words(uint8_t dtype) { return (qn_dtype_infos[dtype].size + 7) / 8; }
 
 const char *qn_params_f32(const quern_scalar *scalar, const qn_dtype_info *info, uint64_t *slot) {

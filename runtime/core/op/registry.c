@@ -12,8 +12,6 @@
 #include <string.h>
 
 #include "core/base/isa.h"
-#include "core/base/log.h"
-#include "core/base/status.h"
 
 /* A registered op, with copies of all data that its definition points to, in one allocation. */
 typedef struct registered_op {
@@ -81,14 +79,9 @@ static quern_status ctx_make(const quern_options *options, quern_ctx **out) {
   return QUERN_OK;
 }
 
-/* Warns in a new context's log of an unknown QUERN_ISA. */
-static void say_unknown(const quern_options *options) {
-  qn_isa_say_unknown(&(const qn_log){options ? options->log : NULL, options ? options->host : NULL});
-}
-
 quern_status qn_registry_ctx_create(const quern_options *options, quern_ctx **ctx) {
   quern_status status = ctx_make(options, ctx);
-  if (status == QUERN_OK) say_unknown(options);
+  if (status == QUERN_OK) qn_isa_say_unknown(qn_slices_log((*ctx)->slices));
   return status;
 }
 
@@ -112,7 +105,7 @@ static quern_status default_create(const quern_options *options, quern_ctx **mad
     status = QUERN_E_EXISTS;
   }
   *made = atomic_load(&default_ctx);
-  if (status == QUERN_OK) say_unknown(options);
+  if (status == QUERN_OK) qn_isa_say_unknown(qn_slices_log(ctx->slices));
   return status;
 }
 

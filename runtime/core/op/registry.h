@@ -7,9 +7,8 @@
 
 #include <stdatomic.h>
 
-#include "core/base/guess.h"
 #include "core/base/kernel_abi.h"
-#include "core/base/log.h"
+#include "core/base/status.h"
 #include "core/base/slices.h"
 
 struct qn_fused;

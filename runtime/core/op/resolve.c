@@ -3,7 +3,6 @@
  * resolve.c: dtype rules. See resolve.h. */
 #include "core/op/resolve.h"
 
-#include "core/base/status.h"
 #include "core/tensor/tensor.h"
 
 static const char *dtype_name(uint8_t dtype) { return qn_dtype_infos[dtype].name; }

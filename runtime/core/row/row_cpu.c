@@ -29,18 +29,17 @@ static quern_status plan_rows(const qn_decision *decision, const qn_params *para
   return qn_row_plan(program_of(decision, params), decision->op->info->name, decision->dtypes, &decision->nest, decision->n_in, decision->count, job);
 }
 
-static void run_rows(const qn_decision *decision, const qn_row_job *job, const qn_ref *ref, const qn_params *params) {
+static quern_status run_rows(const qn_decision *decision, const qn_row_job *job, const qn_ref *ref, const qn_params *params) {
   qn_slices *const slices = job->most_slices > 1 ? qn_registry_slices(decision->called) : NULL;
   const qn_params none = {.slot = {(uint64_t)decision->count}};
-  qn_row_run(job, ref, job->program == ((const qn_row_program *)decision->of_kind)->special ? &none : params, slices);
+  return qn_row_run(job, ref, job->program == ((const qn_row_program *)decision->of_kind)->special ? &none : params, slices);
 }
 
 static quern_status row_call(const qn_decision *decision, const quern_call *call) {
   qn_row_job job;
   quern_status status = plan_rows(decision, &decision->params, &job);
   (void)call;
-  if (status == QUERN_OK) run_rows(decision, &job, decision->nest.ref, &decision->params);
-  return status;
+  return status ? status : run_rows(decision, &job, decision->nest.ref, &decision->params);
 }
 
 static quern_status row_prepare(const qn_decision *decision, const quern_call *call, qn_run **made) {
@@ -66,8 +65,7 @@ static quern_status row_launch(const qn_decision *decision, const qn_run *prepar
     if (status) return status;
     job = &again;
   }
-  run_rows(decision, job, ref, params);
-  return QUERN_OK;
+  return run_rows(decision, job, ref, params);
 }
 
 static const char *const path_words[] = {"rows as a whole", "rows in blocks", "columns"};

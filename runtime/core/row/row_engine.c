@@ -127,14 +127,13 @@ static void run_row_slice(void *arg, int64_t i) {
   }
 }
 
-void qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn_slices *slices) {
+quern_status qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn_slices *slices) {
   row_run run = {.job = job, .ref = ref, .params = params, .n_tiles = qn_row_tiles(job), .n_slices = qn_row_slices(job, slices)};
-  if (run.n_slices > 1 && qn_row_split(job, ref, params, run.n_tiles, run.n_slices, slices)) return;
+  quern_status status = QUERN_OK;
+  if (run.n_slices > 1 && qn_row_split(job, ref, params, run.n_tiles, run.n_slices, slices, &status)) return status;
   if (run.n_slices > run.n_tiles) run.n_slices = (int32_t)run.n_tiles;
-  if (run.n_slices > 1)
-    qn_slices_run(slices, run.n_slices, run_row_slice, &run);
-  else {
-    run.n_slices = 1;
-    run_row_slice(&run, 0);
-  }
+  if (run.n_slices > 1) return qn_slices_run(slices, run.n_slices, run_row_slice, &run);
+  run.n_slices = 1;
+  run_row_slice(&run, 0);
+  return QUERN_OK;
 }

@@ -8,6 +8,6 @@
 
 /* ref: the operands' first items. slices: NULL is allowed where job->most_slices is 1. Needs the default floating point
  * environment. */
-void qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn_slices *slices);
+quern_status qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn_slices *slices);
 
 #endif

@@ -385,13 +385,11 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   const int has_columns = plan_columns(program, job);
   const int64_t tile = writes_elements(program, job) ? TILE / 2 : TILE;
   const int ends_early = job->row > TILE_DIRECT && may_end_early(program);
-  if (may_keep(program, job)) {
-    job->is_kept = 1;
-  } else if (program->kept) {
-    job->is_kept = 2; /* in a block */
-  }
+  if (may_keep(program, job)) job->is_kept = 1;
+  else if (program->kept) job->is_kept = 2; /* in a block */
   int32_t bytes = bytes_an_element(program, job, 0) + (job->row < QN_ROW_LANES ? 8 : 0); /* short rows: a transposed block */
-  const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program), most = room / (bytes * job->row + values_bytes); /* rows */
+  const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program); /* and the most rows in it: */
+  const int64_t most = bytes > 0 && job->row > room ? 0 : room / (bytes * job->row + values_bytes);
   if (has_columns) {
     job->is_kept = 0;
   } else if (picks_only) {

@@ -30,6 +30,20 @@ static void copy_item(uint8_t size, char *to, const char *from) {
     memcpy(to, from, size < 8 ? size : 8);
 }
 
+/* items[j] = item places[j] of row j of input k, or 0 if it has none; rows along one dimension. size: a constant. */
+static inline __attribute__((always_inline)) void pick_items(const row_frame *frame, int32_t k, size_t size, const int64_t *places,
+                                                             char *items) {
+  const qn_row_job *job = frame->job;
+  const int64_t step = qn_row_step(job, k), inner = job->nest->stride[k][0];
+  for (int64_t j = 0; j < frame->rows; j++) {
+    const int is_there = (uint64_t)places[j] < (uint64_t)job->count;
+    uint64_t bits = 0;
+    memcpy(&bits, qn_row_moved(frame->ptr[k], j * step + (is_there ? places[j] * inner : 0)), size);
+    bits = is_there ? bits : 0;
+    memcpy(items + j * (int64_t)size, &bits, size);
+  }
+}
+
 void qn_row_pick(row_frame *frame, const qn_row_stage *stage) {
   const qn_row_job *job = frame->job;
   const int32_t from = stage->values[0], at = stage->values[1], to = stage->values[2] - QN_ROW_VALUE;
@@ -47,7 +61,14 @@ void qn_row_pick(row_frame *frame, const qn_row_stage *stage) {
     for (int64_t j = 0; j < rows; j++) memcpy(&places[j], qn_row_moved(frame->ptr[at], j * step), 8);
   if (is_converted) items = qn_row_take(frame, rows * item);
   const int64_t one = 1, from_step = is_one ? 0 : qn_row_step(job, from);
-  for (int64_t j = 0; j < rows; j++) {
+  const int is_simple = job->count > 0 && (is_one ? item == 8 : job->nest->n_reduced == 1 && (item == 4 || item == 8));
+  if (is_simple && is_one)
+    for (int64_t j = 0; j < rows; j++) memcpy(items + j * 8, &(const int64_t){(uint64_t)places[j] < (uint64_t)job->count}, 8);
+  else if (is_simple && item == 4)
+    pick_items(frame, from, 4, places, items);
+  else if (is_simple)
+    pick_items(frame, from, 8, places, items);
+  for (int64_t j = 0; j < rows && !is_simple; j++) {
     uint64_t bits = 0;
     if (places[j] >= 0 && places[j] < job->count) {
       const char *element = is_one ? (const char *)&one : qn_row_moved(frame->ptr[from], j * from_step + offset_of(job, from, places[j]));

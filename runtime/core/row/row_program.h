@@ -5,7 +5,7 @@
 #ifndef QN_ROW_PROGRAM_H
 #define QN_ROW_PROGRAM_H
 
-#include "core/base/strbuf.h"
+#include "core/base/status.h"
 #include "core/op/params.h"
 
 /* The lanes of a node, and the elements of a chunk: docs/internals/reductions.md. */

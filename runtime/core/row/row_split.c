@@ -86,7 +86,8 @@ static int plan_split(const qn_row_job *job, int64_t n_tiles, int32_t n_slices, 
   return most > 1 && row->n_parts > 1;
 }
 
-int qn_row_split(const qn_row_job *job, const qn_ref *ref, const void *params, int64_t n_tiles, int32_t n_slices, qn_slices *slices) {
+int qn_row_split(const qn_row_job *job, const qn_ref *ref, const void *params, int64_t n_tiles, int32_t n_slices, qn_slices *slices,
+                 quern_status *status) {
   split_row row;
   row.job = job;
   row.ref = ref;
@@ -103,7 +104,8 @@ int qn_row_split(const qn_row_job *job, const qn_ref *ref, const void *params, i
       }
       row.node_bytes = 0;
       for (int32_t r = 0; r < stage->n_reduces; r++) row.node_bytes += qn_row_node_bytes(stage->reduces[r].by);
-      qn_slices_run(slices, row.n_parts, run_part, &row);
+      const quern_status of_part = qn_slices_run(slices, row.n_parts, run_part, &row);
+      if (of_part) *status = of_part;
       join_parts(&row);
       row.reduction += stage->n_reduces;
     }

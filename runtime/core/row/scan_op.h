@@ -5,7 +5,7 @@
 #define QN_SCAN_OP_H
 
 #include "core/base/kernel_abi.h"
-#include "core/base/strbuf.h"
+#include "core/base/status.h"
 
 struct qn_reducer;
 struct qn_row_steps;
@@ -57,5 +57,8 @@ typedef struct qn_scan_op {
   qn_scan scans[QN_DTYPE_COUNT];
   uint8_t results[QN_DTYPE_COUNT];
 } qn_scan_op;
+
+/* The row of an op; NULL: it does not scan. */
+const qn_scan_op *qn_scan_op_of(const qn_builtin *builtin);
 
 #endif

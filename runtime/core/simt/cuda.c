@@ -20,7 +20,7 @@ uint32_t qn_cuda_values(const qn_decision *decision) {
 
 /* The program of an op that reduces, which its kernel follows at least in what its states are. NULL: it has none, or it scans. */
 static const qn_row_program *program_of(const qn_decision *decision) {
-  const qn_row_program *program = qn_kind_of(decision->called)->launches_scans ? NULL : decision->of_kind;
+  const qn_row_program *program = qn_kind_of(decision->called)->sets_launch ? NULL : decision->of_kind;
   return program && program->n_scans == 0 ? program : NULL;
 }
 
@@ -42,7 +42,7 @@ const qn_cuda_variant *qn_cuda_pick(const qn_decision *decision, const qn_cuda_v
 void qn_cuda_pack(const qn_decision *decision, const qn_launch_form *form, qn_launch *launch) {
   const qn_kind *kind = qn_kind_of(decision->called);
   const int32_t n_out = decision->op->info->n_out, n_params = decision->n_slots + kind->n_own_params;
-  if (kind->launches_scans) {
+  if (kind->sets_launch) {
     const qn_scan_launch scan = qn_scan_launch_of(decision);
     qn_scans_pack(&decision->nest, decision->sizes, n_out, decision->count, &scan, form, launch);
   } else if (kind->has_rows)
@@ -102,7 +102,7 @@ static qn_row_work work_of(const qn_decision *decision, int32_t items) {
 
 /* Cuts rows, whatever workspace there is. */
 static void cut_rows(const qn_decision *decision, const qn_launch *launch, int32_t items, qn_cuda_pieces *pieces) {
-  if (qn_kind_of(decision->called)->launches_scans) {
+  if (qn_kind_of(decision->called)->sets_launch) {
     pieces->rows.bytes = 0;
     qn_scans_cut(launch, qn_scan_launch_of(decision).state_bytes, &pieces->scan);
     pieces->bytes = pieces->scan.bytes;
@@ -127,7 +127,7 @@ void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, int32_t i
   if (pieces->bytes && pieces->bytes <= call->workspace_bytes) return;
   pieces->bytes = 0;
   pieces->n_launches = 1;
-  if (!kind->has_rows || kind->launches_scans || launch->form.rank == QN_SHORT_RANK) return;
+  if (!kind->has_rows || kind->sets_launch || launch->form.rank == QN_SHORT_RANK) return;
   const qn_row_work work = work_of(decision, items);
   pieces->shared_bytes = qn_rows_keep(&work, launch, most_shared, &pieces->kept);
 }

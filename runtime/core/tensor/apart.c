@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * apart.c: the aliasing law of an output with a nest of its own (qn_tensor_check_apart in tensor.h), for kinds of op with such
- * outputs. */
-#include "core/tensor/tensor.h"
+ * apart.c: see apart.h. */
+#include "core/tensor/apart.h"
 
 quern_status qn_tensor_check_apart(const char *op, const quern_arg_info *args, const qn_nest *in, const qn_nest *out,
                                    const uint8_t *sizes) {

@@ -11,22 +11,10 @@ typedef struct device_type {
 } device_type;
 
 static const device_type device_types[] = {
-    [kDLCPU] = {"cpu", 0},
-    [kDLCUDA] = {"cuda", 0},
-    [kDLCUDAHost] = {"cuda_host", kDLCUDA},
-    [kDLOpenCL] = {"opencl", 0},
-    [kDLVulkan] = {"vulkan", 0},
-    [kDLMetal] = {"metal", 0},
-    [kDLVPI] = {"vpi", 0},
-    [kDLROCM] = {"rocm", 0},
-    [kDLROCMHost] = {"rocm_host", kDLROCM},
-    [kDLExtDev] = {"ext_dev", 0},
-    [kDLCUDAManaged] = {"cuda_managed", kDLCUDA},
-    [14] = {"oneapi", 0},
-    [15] = {"webgpu", 0},
-    [16] = {"hexagon", 0},
-    [17] = {"maia", 0},
-    [18] = {"trn", 0},
+    [kDLCPU] = {"cpu", 0}, [kDLCUDA] = {"cuda", 0}, [kDLCUDAHost] = {"cuda_host", kDLCUDA}, [kDLOpenCL] = {"opencl", 0},
+    [kDLVulkan] = {"vulkan", 0}, [kDLMetal] = {"metal", 0}, [kDLVPI] = {"vpi", 0}, [kDLROCM] = {"rocm", 0},
+    [kDLROCMHost] = {"rocm_host", kDLROCM}, [kDLExtDev] = {"ext_dev", 0}, [kDLCUDAManaged] = {"cuda_managed", kDLCUDA},
+    [14] = {"oneapi", 0}, [15] = {"webgpu", 0}, [16] = {"hexagon", 0}, [17] = {"maia", 0}, [18] = {"trn", 0},
 };
 
 /* The row of a device's type; NULL: DLPack 1.3 has no such type. */

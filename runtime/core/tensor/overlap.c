@@ -9,7 +9,6 @@
  * The search has a bound of work, since the question is NP-hard in general. */
 #include <string.h>
 
-#include "core/base/status.h"
 #include "core/tensor/tensor.h"
 
 #define MAX_TERMS (2 * QUERN_MAX_NDIM)

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/status.h"
 #include "core/tensor/device.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)

@@ -132,9 +132,4 @@ qn_overlap qn_tensor_meet(const qn_nest *nest_a, int32_t a, uint8_t size_a, cons
 quern_status qn_tensor_refuse_overlap(const char *op, const quern_arg_info *args, int32_t n_in, int32_t k, int32_t other,
                                       qn_overlap met, const char *allowed);
 
-/* The law for an output with a nest of its own: it may overlap neither an input nor itself. in: the inputs' nest;
- * out: the output's nest, of one operand; sizes: of the inputs, then of the output. */
-quern_status qn_tensor_check_apart(const char *op, const quern_arg_info *args, const qn_nest *in, const qn_nest *out,
-                                   const uint8_t *sizes);
-
 #endif

@@ -84,13 +84,15 @@ QC_TWIN f32 qc_host_nan(f32 x) { return x == x ? x : __uint_as_float(0x7fffffffu
 QC_TWIN f32 __fadd_rn(f32 a, f32 b) { return qc_host_nan(a + b); }
 QC_TWIN f32 __fsub_rn(f32 a, f32 b) { return qc_host_nan(a - b); }
 QC_TWIN f32 __fmul_rn(f32 a, f32 b) { return qc_host_nan(a * b); }
-QC_TWIN f32 __fdiv_rn(f32 a, f32 b) { return qc_host_nan(a / b); }
+QC_TWIN f32 __frcp_rn(f32 x) { return qc_host_nan(1.0f / x); }
+QC_TWIN f32 qc_div_f32(f32 a, f32 b) { return qc_host_nan(a / b); }
 QC_TWIN f32 __fsqrt_rn(f32 x) { return qc_host_nan(sqrtf(x)); }
 QC_TWIN f32 __fmaf_rn(f32 a, f32 b, f32 c) { return qc_host_nan(fmaf(a, b, c)); }
 QC_TWIN f64 __dadd_rn(f64 a, f64 b) { return a + b; }
 QC_TWIN f64 __dsub_rn(f64 a, f64 b) { return a - b; }
 QC_TWIN f64 __dmul_rn(f64 a, f64 b) { return a * b; }
-QC_TWIN f64 __ddiv_rn(f64 a, f64 b) { return a / b; }
+QC_TWIN f64 __drcp_rn(f64 x) { return 1.0 / x; }
+QC_TWIN f64 qc_div_f64(f64 a, f64 b) { return a / b; }
 QC_TWIN f64 __dsqrt_rn(f64 x) { return sqrt(x); }
 QC_TWIN f64 __fma_rn(f64 a, f64 b, f64 c) { return fma(a, b, c); }
 QC_TWIN f32 qc_max_f32(f32 a, f32 b) { return a != a || b != b ? qc_host_nan(a + b) : a > b || (a == b && !signbit(a)) ? a : b; }

@@ -51,7 +51,8 @@
   KERNEL(plus_##X, __##F##add_rn(AT(X, a), AT(X, b)), X)  \
   KERNEL(minus_##X, __##F##sub_rn(AT(X, a), AT(X, b)), X) \
   KERNEL(times_##X, __##F##mul_rn(AT(X, a), AT(X, b)), X) \
-  KERNEL(over_##X, __##F##div_rn(AT(X, a), AT(X, b)), X)  \
+  KERNEL(over_##X, qc_div_##X(AT(X, a), AT(X, b)), X)     \
+  KERNEL(inverse_##X, __##F##rcp_rn(AT(X, a)), X)         \
   KERNEL(times_plus_##X, __##F##add_rn(__##F##mul_rn(AT(X, a), AT(X, b)), AT(X, c)), X)
 INTRINSICS(f, f32)
 INTRINSICS(d, f64)

@@ -92,7 +92,7 @@ function M.entries(model, options, part)
     local groups = by_dtypes(records)
     local chosen, seen, next_random = {}, {}, stream(720 + #op.name + op.name:byte())
     -- a kernel over axes takes ptxas a second and more: of a part's they are for one dtype in four, as are those of astype
-    local over_axes = kinds.of(op).has_stages or kinds.of(op).is_scan or kinds.of(op).is_adjoint
+    local over_axes = kinds.of(op).shape_params ~= nil
     local every = part and (over_axes or #groups > 100) and 4 or 1
     for k, group in ipairs(has_every_dtype[op.name] and groups or {}) do
       local record = group[next_random(#group)]

@@ -1,0 +1,30 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- Primitives with loops as calls: a kernel with many of them would take a compiler minutes, since all else in its loop meets all
+-- their branches. A few stay in place, as the compiler makes of them what it can.
+
+local costs = require "gen.graph.costs"
+local dag_of = require "gen.graph.dag"
+
+local M = {}
+
+-- Definitions, for a file whose kernels have these graphs: a list of lines. Behind them a primitive's name is that of a function
+-- which is not expanded.
+function M.lines(types, dags)
+  local lines, seen = {}, {}
+  for _, dag in ipairs(dags) do
+    local nodes = dag_of.order(dag.outputs)
+    for _, node in ipairs(costs.are_called(types, nodes) and nodes or {}) do
+      local name = node.op .. "_" .. node.type
+      if costs.is_loop(types, node) and not seen[name] then
+        seen[name] = true
+        lines[#lines + 1] = string.format("static __attribute__((noinline)) %s q_far_%s(%s x, %s y) { return q_%s(x, y); }", node.type,
+                                          name, node.type, node.type, name)
+        lines[#lines + 1] = string.format("#define q_%s(x, y) q_far_%s(x, y)", name, name)
+      end
+    end
+  end
+  return lines
+end
+
+return M
