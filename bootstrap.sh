@@ -14,7 +14,7 @@ cd "$(dirname "$0")"
 packages='gcc g++ libc6-dev binutils make cmake ninja-build pkg-config lua5.4 liblua5.4-dev clang-19 llvm-19-dev libclang-19-dev
   python3 python3-dev python3-numpy'
 test_packages='libmpfr-dev libgmp-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user perl locales python3-pip python3-venv lua-check
-  aspell aspell-en abigail-tools'
+  libclang-rt-19-dev aspell aspell-en abigail-tools'
 
 # What a sanitised build of plain `test` holds: every kind of kernel and every way through the runtime, not every op.
 subset='negative,sqrt,exp,gelu,relu,leaky_relu,add,multiply,divide,maximum,pow,less,equal,isnan,where,clip,fma,astype,copy,full'

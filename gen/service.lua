@@ -4,14 +4,14 @@
 -- with texts; whatever goes wrong comes back as nil, kind, message. Opens no files and has no libraries but string, table,
 -- math, utf8 and what sandbox.lua needs of debug: texts and the model come from the service's maker.
 
-local costs = require "gen.graph.costs"
-local dag_of = require "gen.graph.dag"
+local costs = require "gen.graph.dag.costs"
+local dag_of = require "gen.graph.dag.dag"
 local derive = require "gen.graph.derive"
-local expr = require "gen.graph.expr"
+local expr = require "gen.graph.body.expr"
 local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"
 local promote = require "gen.front.promote"
-local rows = require "gen.graph.rows"
+local rows = require "gen.graph.dag.rows"
 local stage_text = require "gen.graph.stage_text"
 local states = require "gen.graph.states"
 

@@ -2,9 +2,9 @@
 --
 -- The formulas of derived backward ops, as bodies of the spec language: { { output, text }, ... }.
 
-local expr = require "gen.graph.expr"
+local expr = require "gen.graph.body.expr"
 local number = require "gen.base.number"
-local primitives = require "gen.graph.primitives"
+local primitives = require "gen.graph.dag.primitives"
 
 local M = {}
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The tokens of a text of the expression language, and the values of numbers. A host's text has spellings of Python beside those of C:
--- a "//" behind a value divides, "#" begins a comment, "**" is one sign, "and", "or" and "not" are signs. runtime/lang/syntax.c reads the
+-- a "//" behind a value divides, "#" begins a comment, "**" is one sign, "and", "or" and "not" are signs. runtime/lang/parse/syntax.c reads the
 -- same. Errors are thrown as in parse.lua.
 
 local M = {}

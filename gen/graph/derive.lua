@@ -9,18 +9,18 @@
 -- derivative `c ? f'(x) : g'(x)`, with nothing of the branch that is not taken: no infinity of it becomes a NaN.
 
 local parse = require "gen.front.parse"
-local expr = require "gen.graph.expr"
-local dag_of = require "gen.graph.dag"
+local expr = require "gen.graph.body.expr"
+local dag_of = require "gen.graph.dag.dag"
 local derive_rows = require "gen.graph.derive_rows"
 local kinds = require "gen.kinds.kinds"
-local op_types = require "gen.graph.op_types"
-local primitives = require "gen.graph.primitives"
-local rows = require "gen.graph.rows"
+local op_types = require "gen.graph.body.op_types"
+local primitives = require "gen.graph.dag.primitives"
+local rows = require "gen.graph.dag.rows"
 local source = require "gen.base.source"
 
 local M = {}
 
--- What each argument of a primitive adds to the derivative: name -> texts. runtime/lang/derive.c reads the same, as
+-- What each argument of a primitive adds to the derivative: name -> texts. runtime/lang/typing/derive.c reads the same, as
 -- primitive_kernels.lua writes them.
 M.RULES = {}
 for _, row in ipairs(primitives.list) do
@@ -30,7 +30,7 @@ end
 -- A backward op's inputs that are no inputs of its op: grad, the op's output. ORDER QN_READS of runtime/base/op_traits.h
 M.READS_GRAD, M.READS_OUTPUT = 0xff, 0xfe
 
--- The reason in errors about backward ops; runtime/lang/typing.c has the same sentence.
+-- The reason in errors about backward ops; runtime/lang/typing/typing.c has the same sentence.
 M.NO_SECOND = ": second derivatives go through operators and primitives, not through ops"
 
 local RULE = { name = "a rule", builtin = true }
@@ -41,7 +41,7 @@ for op, rules in pairs(M.RULES) do
   end
 end
 
--- A rule for runtime/lang/derive.c: its operations in postfix order, numbers as #N, N halves.
+-- A rule for runtime/lang/typing/derive.c: its operations in postfix order, numbers as #N, N halves.
 function M.postfix(rule)
   if rule == "0" then return "" end
   local words = {}

@@ -4,10 +4,10 @@
 -- the results of the row. It goes backwards from call to call: that of an input of a call is what the backward op of the call's op gives
 -- for the adjoint of its result. Between the calls, and from the row values that elements read to these elements, it goes as in derive.lua:
 -- forwards, so that of `c ? f(x) : g(x)` only the branch taken counts. The adjoint of a row value that an element depends on is the sum of
--- what the elements of its row give. Knows no C. runtime/lang/derive.c takes the same steps.
+-- what the elements of its row give. Knows no C. runtime/lang/typing/derive.c takes the same steps.
 
-local dag_of = require "gen.graph.dag"
-local expr = require "gen.graph.expr"
+local dag_of = require "gen.graph.dag.dag"
+local expr = require "gen.graph.body.expr"
 
 local M = {}
 

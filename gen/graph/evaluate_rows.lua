@@ -3,10 +3,10 @@
 -- Evaluates the DAG of an op that reduces on numbers, in Lua, over one axis: for examples, and for what a reduction claims. A value is a
 -- number, constant along the axis, or a list of them.
 
-local dag_of = require "gen.graph.dag"
-local evaluate = require "gen.graph.evaluate"
+local dag_of = require "gen.graph.dag.dag"
+local evaluate = require "gen.graph.dag.evaluate"
 local evaluate_scans = require "gen.graph.evaluate_scans"
-local expr = require "gen.graph.expr"
+local expr = require "gen.graph.body.expr"
 local kinds = require "gen.kinds.kinds"
 
 local M = {}

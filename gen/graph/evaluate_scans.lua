@@ -3,7 +3,7 @@
 -- Evaluates an op that scans, or its derivative, on lists of numbers, in Lua, in the order of docs/internals/reductions.md: for examples, and
 -- for declared bounds.
 
-local evaluate = require "gen.graph.evaluate"
+local evaluate = require "gen.graph.dag.evaluate"
 local kinds = require "gen.kinds.kinds"
 local states = require "gen.graph.states"
 

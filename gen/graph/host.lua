@@ -2,18 +2,18 @@
 --
 -- A host's expression: text -> names and canonical text; text and the dtypes of its operands -> typed DAG. The meaning is
 -- expr.lua's, with what a host's text has beyond a body: inputs by appearance, several outputs, params, and values
--- that are computed in another type than their dtype. runtime/lang/expression.c and runtime/lang/typing.c read the same language
+-- that are computed in another type than their dtype. runtime/lang/parse/expression.c and runtime/lang/typing/typing.c read the same language
 -- in C, and a test holds the two together. Knows no C.
 
 local foreign = require "gen.front.foreign"
 local hint = require "gen.front.hint"
 local parse = require "gen.front.parse"
-local costs = require "gen.graph.costs"
-local expr = require "gen.graph.expr"
+local costs = require "gen.graph.dag.costs"
+local expr = require "gen.graph.body.expr"
 local derive = require "gen.graph.derive"
 local kinds = require "gen.kinds.kinds"
-local primitives = require "gen.graph.primitives"
-local rows = require "gen.graph.rows"
+local primitives = require "gen.graph.dag.primitives"
+local rows = require "gen.graph.dag.rows"
 local source = require "gen.base.source"
 local stage_text = require "gen.graph.stage_text"
 

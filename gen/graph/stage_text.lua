@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The text of a stage of a row (runtime/run/stage_text.h) -> its DAG. The runtime writes it from the values of an expression that
+-- The text of a stage of a row (runtime/run/stage/stage_text.h) -> its DAG. The runtime writes it from the values of an expression that
 -- reduces, so that a compiled stage computes what its interpreter does.
 
-local dag_of = require "gen.graph.dag"
-local expr = require "gen.graph.expr"
+local dag_of = require "gen.graph.dag.dag"
+local expr = require "gen.graph.body.expr"
 local kinds = require "gen.kinds.kinds"
-local op_types = require "gen.graph.op_types"
-local primitives = require "gen.graph.primitives"
-local rows = require "gen.graph.rows"
+local op_types = require "gen.graph.body.op_types"
+local primitives = require "gen.graph.dag.primitives"
+local rows = require "gen.graph.dag.rows"
 local source = require "gen.base.source"
 local states = require "gen.graph.states"
 

@@ -3,9 +3,9 @@
 -- The bodies of an op that carries states along an axis -> DAGs: a scan with `lift`, `combine` and `finish` (gen/kinds/scan.lua), or an
 -- adjoint (gen/kinds/adjoint.lua). A scan without lift and finish has a combine alone.
 
-local expr = require "gen.graph.expr"
+local expr = require "gen.graph.body.expr"
 local kinds = require "gen.kinds.kinds"
-local scope = require "gen.graph.scope"
+local scope = require "gen.graph.body.scope"
 local source = require "gen.base.source"
 
 local M = {}

@@ -4,7 +4,7 @@
 -- constant along these axes: a row value. The output is reduced if the body's result is a row value; else it has the inputs' shape.
 -- A body has two more names, `count`, the number of elements along the axes, and `index`, the place of an element among them in row-major
 -- order. An input may be `i64`: an integer of any dtype, outside promotion; and `row`: of extent 1 along the axes. The kernels are those of
--- the stages of gen/graph/rows.lua; what reduces is shared by all ops.
+-- the stages of gen/graph/dag/rows.lua; what reduces is shared by all ops.
 
 local elementwise = require "gen.kinds.elementwise"
 local row_packed = require "gen.kinds.row_packed"
@@ -160,9 +160,9 @@ local function fused_in(types, program, stage, combine_for)
   return M.fused(types, reduce.op, reduce.type, combine_for(reduce.op, reduce.type))
 end
 
--- The kernels of its stages, for each dtype that is computed in. records.programs: K -> its program (gen/graph/rows.lua), with
+-- The kernels of its stages, for each dtype that is computed in. records.programs: K -> its program (gen/graph/dag/rows.lua), with
 -- `record` in each stage that has a kernel; records.cases: K -> list of the programs of op.cases; records.picking: K -> the
--- program of gen/graph/picks.lua, if there is one.
+-- program of gen/graph/dag/picks.lua, if there is one.
 function M.blocks(kit, types, op, wanted, dag_for, combine_for)
   local records = { programs = {}, cases = {}, picking = {} }
   local function add(K, dag, infix)

@@ -34,7 +34,7 @@ local function split(text)
   return list
 end
 
--- The digest of the specs that an expression's ops come from, as runtime/run/layouts.c makes it; "-": built-in ops only.
+-- The digest of the specs that an expression's ops come from, as runtime/run/fused/layouts.c makes it; "-": built-in ops only.
 -- digests: op's name -> 16 bytes
 local function specs_of(model, canonical, digests)
   local parts = {}

@@ -4,7 +4,7 @@
 
 local sandbox = require "gen.front.sandbox"
 local spec = require "gen.front.spec"
-local expr = require "gen.graph.expr"
+local expr = require "gen.graph.body.expr"
 local derive = require "gen.graph.derive"
 local files = require "gen.base.files"
 

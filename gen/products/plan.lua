@@ -2,7 +2,7 @@
 --
 -- The plan of a run: options -> ops, dtypes, records of kernels. Makes no text.
 
-local expr = require "gen.graph.expr"
+local expr = require "gen.graph.body.expr"
 local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
 local source = require "gen.base.source"

@@ -5,12 +5,12 @@
 -- already (add of f32, conversions) serve again, and one kernel serves all types with the same bits as result. A
 -- generated tree has none of this. Makes records and text, opens no files.
 
-local dag_of = require "gen.graph.dag"
+local dag_of = require "gen.graph.dag.dag"
 local variants = require "gen.targets.variants"
 local tables = require "gen.products.tables"
-local expr = require "gen.graph.expr"
+local expr = require "gen.graph.body.expr"
 local derive = require "gen.graph.derive"
-local primitives = require "gen.graph.primitives"
+local primitives = require "gen.graph.dag.primitives"
 local kinds = require "gen.kinds.kinds"
 local foreign = require "gen.front.foreign"
 local order = require "gen.base.order"
@@ -22,7 +22,7 @@ local M = {}
 ---------------------------------------------------------------------------------------------------- which there are
 
 -- The primitives in every dtype: list of { file, op, args, type, name }. file: the group of kernels that it belongs to; args: the
--- types of its arguments; type: of its result; name: of its node, may be nil. A row of gen/graph/primitives.lua with a family
+-- types of its arguments; type: of its result; name: of its node, may be nil. A row of gen/graph/dag/primitives.lua with a family
 -- takes arguments of one type; the second loop adds the primitives with arguments of several types.
 local function primitives_of(types)
   local list, computed, stored = {}, {}, {}

@@ -3,7 +3,7 @@
 -- The names of a kernel's local variables: a value has the name that the spec or dsl/math gives it, else a short temporary one,
 -- t12. A name that is taken gets a number: r, r_2. Knows what C, C++ and the kernels' headers reserve.
 
-local dag_of = require "gen.graph.dag"
+local dag_of = require "gen.graph.dag.dag"
 local reserved = require "gen.base.reserved"
 local template = require "gen.base.template"
 

@@ -4,7 +4,7 @@
 -- record by name, the cast of an element.
 
 local order = require "gen.base.order"
-local dag_of = require "gen.graph.dag"
+local dag_of = require "gen.graph.dag.dag"
 
 local M = {}
 

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The common part of the targets' emitters: filling a spelling of a primitive's row (graph/primitives.lua).
+-- The common part of the targets' emitters: filling a spelling of a primitive's row (graph/dag/primitives.lua).
 
-local dag_of = require "gen.graph.dag"
-local primitives = require "gen.graph.primitives"
+local dag_of = require "gen.graph.dag.dag"
+local primitives = require "gen.graph.dag.primitives"
 
 local M = {}
 

@@ -10,14 +10,14 @@
 -- blocks around it.
 -- full: every op in every dtype of its own, rank 1, 2, 3 and n, and every combination of classes.
 
-local expr = require "gen.graph.expr"
-local dag_of = require "gen.graph.dag"
+local expr = require "gen.graph.body.expr"
+local dag_of = require "gen.graph.dag.dag"
 local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
-local partial = require "gen.graph.partial"
-local picks = require "gen.graph.picks"
-local rows = require "gen.graph.rows"
-local saturate = require "gen.graph.saturate"
+local partial = require "gen.graph.dag.partial"
+local picks = require "gen.graph.dag.picks"
+local rows = require "gen.graph.dag.rows"
+local saturate = require "gen.graph.dag.saturate"
 
 local M = {}
 

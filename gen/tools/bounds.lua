@@ -9,7 +9,7 @@
 -- A bound holds where nothing overflows or underflows on the way, to the first order of u.
 
 local evaluate_rows = require "gen.graph.evaluate_rows"
-local expr = require "gen.graph.expr"
+local expr = require "gen.graph.body.expr"
 local host = require "gen.graph.host"
 local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"

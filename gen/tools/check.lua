@@ -5,7 +5,7 @@
 local bounds = require "gen.tools.bounds"
 local claims = require "gen.tools.claims"
 local derive = require "gen.graph.derive"
-local evaluate = require "gen.graph.evaluate"
+local evaluate = require "gen.graph.dag.evaluate"
 local evaluate_rows = require "gen.graph.evaluate_rows"
 local files = require "gen.base.files"
 local kinds = require "gen.kinds.kinds"

@@ -3,9 +3,9 @@
 -- Whether the states of a reduction can be combined in any order, and those of a scan in any grouping: tried on random triples. With
 -- order = "free" exactly; else nearly.
 
-local evaluate = require "gen.graph.evaluate"
+local evaluate = require "gen.graph.dag.evaluate"
 local evaluate_rows = require "gen.graph.evaluate_rows"
-local expr = require "gen.graph.expr"
+local expr = require "gen.graph.body.expr"
 local kinds = require "gen.kinds.kinds"
 local number = require "gen.base.number"
 local states = require "gen.graph.states"

@@ -6,12 +6,12 @@
 -- differences of their ops' references.
 
 local bounds = require "gen.tools.bounds"
-local dag_of = require "gen.graph.dag"
-local expr = require "gen.graph.expr"
+local dag_of = require "gen.graph.dag.dag"
+local expr = require "gen.graph.body.expr"
 local number = require "gen.base.number"
 local order = require "gen.base.order"
 local kinds = require "gen.kinds.kinds"
-local primitives = require "gen.graph.primitives"
+local primitives = require "gen.graph.dag.primitives"
 local spelling = require "gen.targets.spelling"
 
 local M = {}

@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- docs/primitives.md: the rows of gen/graph/primitives.lua as a table for people.
+-- docs/primitives.md: the rows of gen/graph/dag/primitives.lua as a table for people.
 
-local primitives = require "gen.graph.primitives"
+local primitives = require "gen.graph.dag.primitives"
 
 local M = {}
 
 local HEAD = [[
 # Primitives
 
-Written by `lua5.4 build.lua list --primitives` from `gen/graph/primitives.lua`. A primitive is an operation that a node of a graph
+Written by `lua5.4 build.lua list --primitives` from `gen/graph/dag/primitives.lua`. A primitive is an operation that a node of a graph
 computes; bodies and the functions of `dsl/math` become graphs of these.
 
 - In a body: its sign or its call, of arguments x, y, z. What has none is written otherwise: `cast` as `float(x)` and the like,

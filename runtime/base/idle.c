@@ -2,7 +2,7 @@
  *
  * idle.c: see idle.h. */
 #if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* clock_gettime, pthread_setname_np */
+#define _GNU_SOURCE /* pthread_setname_np */
 #endif
 #include "base/idle.h"
 
@@ -15,6 +15,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 #define IDLE_MS 1000
 #define WATCH_MS 500
@@ -40,11 +42,7 @@ void qn_idle_name_thread(void) {
 }
 
 static int wait_ms(pthread_cond_t *condition, pthread_mutex_t *lock, int ms) {
-  struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_nsec += ms % 1000 * 1000000L;
-  until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
-  until.tv_nsec %= 1000000000;
+  const struct timespec until = qn_clock_deadline(ms);
   return pthread_cond_timedwait(condition, lock, &until) != ETIMEDOUT;
 }
 

@@ -128,9 +128,12 @@ static const void *open_at(const char *path, const char *symbol, uint32_t abi, c
 const void *qn_module_open(const char *name, const char *symbol, uint32_t abi, const char *version, char *why, size_t why_size) {
   char *path = malloc(PATH_MAX);
   const void *head = NULL;
-  if (!path)
-    snprintf(why, why_size, "out of memory"), qn_passing_note(ENOMEM);
-  else if (!qn_module_path(name, path, PATH_MAX))
+  if (!path) {
+    snprintf(why, why_size, "out of memory");
+    qn_passing_note(ENOMEM);
+    return NULL;
+  }
+  if (!qn_module_path(name, path, PATH_MAX))
     snprintf(why, why_size, "%s", path);
   else
     head = open_at(path, symbol, abi, version, why, why_size);

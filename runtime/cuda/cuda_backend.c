@@ -18,8 +18,8 @@
 #include "cuda/cuda_target.h"
 #include "cuda/cuda_steps.h"
 #include "run/extension.h"
-#include "run/fused_ops.h"
-#include "run/specialised.h"
+#include "run/fused/fused_ops.h"
+#include "run/fused/specialised.h"
 
 /* An error of a lower layer, with the op's name put before it. */
 static quern_status named(const quern_op *op, quern_status status) {

@@ -15,8 +15,8 @@
 #include "core/base/status.h"
 #include "core/simt/cuda.h"
 #include "cuda/cuda_built.h"
-#include "run/program.h"
-#include "run/specialised.h"
+#include "run/interpret/program.h"
+#include "run/fused/specialised.h"
 
 #define MOST_ELEMENTS ((int64_t)1 << 22) /* of a chunk: enough to make the cost of launches negligible */
 #define LEAST_ELEMENTS 1024

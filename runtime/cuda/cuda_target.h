@@ -6,7 +6,7 @@
 #define QN_CUDA_TARGET_H
 
 #include "core/simt/launch.h"
-#include "run/layouts.h"
+#include "run/fused/layouts.h"
 #include "toolchain/target.h"
 
 extern const qn_target qn_cuda_target;

@@ -39,13 +39,16 @@ static void drop_task(qn_jit_task *task, const char *why) {
 }
 
 static void start_job(qn_jit *jit, qn_entry *entry) {
-  const char *why;
   qn_entry_set_reason(entry, "being compiled");
   entry->task = (qn_jit_task){.is_urgent = jit->mode == QUERN_JIT_SYNC, .run = run_task, .drop = drop_task};
   qn_entry_ref(entry);
   if (entry->task.is_urgent && qn_jit_queue_is_here()) { /* called from the host's log function on the background thread */
     run_task(&entry->task);
-  } else if (qn_idle_note_signals(), (why = qn_jit_queue_add(&entry->task))) {
+    return;
+  }
+  qn_idle_note_signals();
+  const char *why = qn_jit_queue_add(&entry->task);
+  if (why) {
     (qn_jit_queue_is_ending() ? qn_entry_set_failed : qn_entry_set_passing)(entry, why);
     qn_entry_unref_later(entry);
     if (!jit->said_unsaid && !qn_jit_queue_is_ending()) jit->unsaid = why;

@@ -18,6 +18,7 @@
 
 #include "core/base/float_env.h"
 #include "core/base/thread.h"
+#include "base/clock.h"
 #include "base/idle.h"
 #include "base/thread_shield.h"
 
@@ -206,11 +207,7 @@ static int is_left(const lane *own, const struct timespec *until) {
  * early. */
 __attribute__((destructor(101))) static void stop(void) {
   const int kept_cancel = qn_thread_shield();
-  struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_nsec += MOST_WAIT_MS * 1000000L;
-  until.tv_sec += until.tv_nsec / 1000000000;
-  until.tv_nsec %= 1000000000;
+  const struct timespec until = qn_clock_deadline(MOST_WAIT_MS);
   pthread_mutex_lock(&queue.lock);
   queue.stopping = 1;
   drop_all("the process ends");

@@ -3,7 +3,7 @@
  * jit_table.c: see jit_table.h. An entry without references can be freed at once: threads find entries under the lock
  * only, and count them before they give it up. */
 #if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* clock_gettime */
+#define _GNU_SOURCE /* base/clock.h */
 #endif
 #include "jit/jit_table.h"
 
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "core/base/isa.h"
 #include "jit/jit_frozen.h"
 
@@ -186,19 +186,13 @@ void qn_entry_set_failed(qn_entry *entry, const char *why) {
   atomic_store_explicit(&entry->code.dropped, 0, memory_order_relaxed);
 }
 
-static int64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 void qn_entry_set_passing(qn_entry *entry, const char *why) {
   qn_entry_set_wanted(entry, why);
-  entry->retry_at = now_ns() + ((int64_t)100000000 << (entry->n_passing < 6 ? entry->n_passing : 6));
+  entry->retry_at = qn_clock_ns() + ((int64_t)100000000 << (entry->n_passing < 6 ? entry->n_passing : 6));
   entry->n_passing++;
 }
 
-int qn_entry_is_due(const qn_entry *entry) { return entry->retry_at == 0 || now_ns() >= entry->retry_at; }
+int qn_entry_is_due(const qn_entry *entry) { return entry->retry_at == 0 || qn_clock_ns() >= entry->retry_at; }
 
 static void set_ready(qn_entry *entry, const char *tier) {
   entry->state = QN_ENTRY_READY;

@@ -5,7 +5,7 @@
  * A *work* makes one kernel, without the lock. It holds references to its entry and its context, and is in a list: a context
  * that ends waits for its works, and a forked child drops those of other threads. */
 #if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* clock_gettime */
+#define _GNU_SOURCE /* base/clock.h */
 #endif
 #include "jit/jit_work.h"
 
@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/passing.h"
 #include "build_id.h"
 #include "core/base/status.h"
@@ -44,12 +44,6 @@ typedef struct work {
 } work;
 
 static work *works;
-
-static int64_t now_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* For messages: printing floating-point numbers would depend on the host's locale. */
 static int tenths_of_ms(int64_t ns) { return (int)((ns + 50000) / 100000); }
@@ -264,9 +258,9 @@ static void log_outcome(const work *w) {
 
 static void try_disk(work *w) {
   qn_jit_queue_unlock();
-  const int64_t start = now_ns();
+  const int64_t start = qn_clock_ns();
   load_from_disk(w);
-  const int is_slow = now_ns() - start > SLOW_LOOK_NS;
+  const int is_slow = qn_clock_ns() - start > SLOW_LOOK_NS;
   qn_jit_queue_lock();
   w->entry->is_polled = 1;
   w->jit->n_slow += is_slow;
@@ -274,9 +268,9 @@ static void try_disk(work *w) {
 
 static void try_generator(work *w) {
   qn_jit_queue_unlock();
-  const int64_t start = now_ns();
+  const int64_t start = qn_clock_ns();
   generate(w);
-  w->ns = now_ns() - start;
+  w->ns = qn_clock_ns() - start;
   qn_jit_queue_lock();
   w->uses_context = !w->source.data && !w->jit->is_dying;
   qn_jit_queue_notify();
@@ -284,9 +278,9 @@ static void try_generator(work *w) {
 
 static void try_compilers(work *w) {
   qn_jit_queue_unlock();
-  const int64_t start = now_ns();
+  const int64_t start = qn_clock_ns();
   compile(w, &w->source);
-  w->ns += now_ns() - start;
+  w->ns += qn_clock_ns() - start;
   qn_jit_queue_lock();
   w->uses_context = !w->jit->is_dying;
 }
@@ -386,9 +380,8 @@ void qn_work_run(qn_entry *entry) {
   }
   begin(w, entry);
   entry->references--; /* the task's, now the work's */
-  qn_passing_take();
   if (!entry->is_polled) try_disk(w);
-  qn_passing_take();
+  qn_passing_take(); /* that a look into the cache failed is no reason to try again */
   if (!w->loaded.handle && !w->jit->is_dying) try_generator(w);
   w->is_passing = qn_passing_take();
   if (!w->source.data || w->jit->is_dying || !leave_to_other(w)) finish(w);

@@ -19,12 +19,12 @@ typedef enum qn_primitive_role {
 } qn_primitive_role;
 
 /* The contribution of each argument x, y, z of a primitive to its derivative, as postfix words: x, y, z, out (the result), grad
- * (the argument's derivative), #N (N / 2), and primitives. "": none; NULL: no rule. From gen/graph/primitives.lua. */
+ * (the argument's derivative), #N (N / 2), and primitives. "": none; NULL: no rule. From gen/graph/dag/primitives.lua. */
 typedef struct qn_derivative_rule {
   const char *by[3];
 } qn_derivative_rule;
 
-/* A primitive of gen/graph/primitives.lua for one choice of types. Operands: its arguments, then the result. Conditions are
+/* A primitive of gen/graph/dag/primitives.lua for one choice of types. Operands: its arguments, then the result. Conditions are
  * bool bytes: any nonzero byte in, 0 or 1 out. select takes bool, T, T. lookup takes a table ('b': its first item), an index
  * of the items' width, and one parameter, an i64: the number of items (a power of two) minus 1. A NaN result is
  * canonical. One kernel may serve several types of one size (add of i32 also u32, select of i32 also "where"): the

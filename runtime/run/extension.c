@@ -9,12 +9,12 @@
 
 #include "core/op/registry.h"
 #include "core/base/status.h"
-#include "run/fused_ops.h"
+#include "run/fused/fused_ops.h"
 #include "run/profile.h"
-#include "run/row_reducers.h"
-#include "run/row_stages.h"
-#include "run/spec_scans.h"
-#include "run/specialise.h"
+#include "run/stage/row_reducers.h"
+#include "run/stage/row_stages.h"
+#include "run/stage/spec_scans.h"
+#include "run/fused/specialise.h"
 
 /* The ops of one spec. */
 typedef struct loaded_spec {

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/jit_environment.h"
 #include "base/thread_shield.h"
 #include "core/base/kernel_abi.h"
@@ -44,11 +44,7 @@ struct qn_profile {
 
 static _Atomic(qn_profile *) profiles;
 
-int64_t qn_profile_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
+int64_t qn_profile_now(void) { return qn_clock_ns(); }
 
 /* ---- Writing ---- */
 

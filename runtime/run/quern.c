@@ -16,7 +16,7 @@
 #include "base/thread_shield.h"
 #include "run/describe.h"
 #include "run/extension.h"
-#include "run/fused_ops.h"
+#include "run/fused/fused_ops.h"
 #include "jit/jit_cache.h"
 #include "jit/jit_frozen.h"
 

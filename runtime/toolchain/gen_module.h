@@ -48,7 +48,7 @@ typedef struct quern_gen_request {
 /* Of a host; 0: the default. */
 typedef struct quern_gen_limits {
   int64_t nodes; /* of one graph; more than the default counts as the default */
-  int64_t cost;  /* of a kernel, in instructions (gen/graph/costs.lua) */
+  int64_t cost;  /* of a kernel, in instructions (gen/graph/dag/costs.lua) */
   int64_t steps; /* of a request: instructions of Lua */
 } quern_gen_limits;
 

@@ -24,6 +24,7 @@
 #include "core/base/float_env.h"
 #include "core/base/status.h"
 #include "toolchain/gen_module.h"
+#include "base/clock.h"
 #include "base/module.h"
 #include "base/passing.h"
 
@@ -67,11 +68,7 @@ static atomic_int module_state;        /* 0: not opened so far; 1: ready; -1: un
 /* A fork waits a moment for the generators that run. Of one that runs longer the child has a new state, made of the texts of its
  * specs; the old one is leaked. */
 static void before_generator_fork(void) {
-  struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
-  until.tv_nsec += FORK_WAIT_MS * 1000000L;
-  until.tv_sec += until.tv_nsec / 1000000000;
-  until.tv_nsec %= 1000000000;
+  const struct timespec until = qn_clock_deadline(FORK_WAIT_MS);
   pthread_mutex_lock(&listing);
   for (qn_generator *g = all_generators; g; g = g->next) {
     g->is_loading_free = pthread_mutex_trylock(&g->loading) == 0;
@@ -111,8 +108,12 @@ __attribute__((constructor)) static void watch_generator_forks(void) {
 /* 0: why has the reason. */
 static int load(char *why, size_t size) {
   if (!c_locale) c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  if (c_locale) module = qn_module_open(MODULE_FILE, QUERN_GEN_SYMBOL, QUERN_GEN_ABI, QUERN_GEN_VERSION, why, size);
-  if (!c_locale) snprintf(why, size, "out of memory"), qn_passing_note(ENOMEM);
+  if (!c_locale) {
+    snprintf(why, size, "out of memory");
+    qn_passing_note(ENOMEM);
+    return 0;
+  }
+  module = qn_module_open(MODULE_FILE, QUERN_GEN_SYMBOL, QUERN_GEN_ABI, QUERN_GEN_VERSION, why, size);
   return module != NULL;
 }
 

@@ -27,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/jit_environment.h"
 #include "toolchain/kernel_headers.h"
 #include "level_flags.h" /* generated */
@@ -208,12 +209,6 @@ static int start(child *c, const char *program, char *const args[], char *const 
   return error;
 }
 
-static int64_t now_ms(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Reads the child's output, waiting up to `ms`. 1: read something; 0: nothing so far; -1: end of the output. */
 static int listen(child *c, int ms) {
   char rest[4096];
@@ -228,11 +223,14 @@ static int listen(child *c, int ms) {
 
 /* Waits for the child's end. 1: it succeeded, or its status is unknown because the host has reaped it. */
 static int await(child *c, int32_t most_ms, char *why, size_t why_size) {
-  const int64_t until = now_ms() + most_ms;
+  const int64_t until = qn_clock_ms() + most_ms;
   int talks = 1, status = 0;
   pid_t ended = 0;
-  for (int64_t looked = now_ms(); ended == 0 && !atomic_load(&is_ending) && now_ms() < until;) {
-    if (now_ms() - looked >= 500) looked = now_ms(), qn_idle_look();
+  for (int64_t looked = qn_clock_ms(); ended == 0 && !atomic_load(&is_ending) && qn_clock_ms() < until;) {
+    if (qn_clock_ms() - looked >= 500) {
+      qn_idle_look();
+      looked = qn_clock_ms();
+    }
     if (talks)
       talks = listen(c, LOOK_MS) >= 0;
     else

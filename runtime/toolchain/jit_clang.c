@@ -26,6 +26,7 @@
 #include "toolchain/clang_module.h"
 #include "core/base/float_env.h"
 #include "core/base/thread.h"
+#include "base/clock.h"
 #include "base/idle.h"
 #include "base/thread_shield.h"
 #include "base/jit_environment.h"
@@ -127,14 +128,6 @@ static void failed(const char *message) {
   pthread_mutex_unlock(&tier.lock);
 }
 
-static int64_t now_ms(clockid_t clock) {
-  struct timespec t;
-  clock_gettime(clock, &t);
-  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static struct timespec at_ms(int64_t ms) { return (struct timespec){ms / 1000, ms % 1000 * 1000000}; }
-
 /* Waits while the process is forked: LLVM and Clang hold no lock and change no data that a compile of the child needs. */
 static void park(void) {
   pthread_mutex_lock(&tier.lock);
@@ -149,17 +142,16 @@ static void park(void) {
 static const char *is_over(const quern_clang_request *ask) {
   if (atomic_load_explicit(&tier.n_forks, memory_order_relaxed)) park();
   if (atomic_load_explicit(&tier.is_ending, memory_order_relaxed)) return "the process ends";
-  return now_ms(CLOCK_MONOTONIC) > ask->until_ms ? "Clang took longer than a compile may (compile_ms_limit)" : NULL;
+  return qn_clock_ms() > ask->until_ms ? "Clang took longer than a compile may (compile_ms_limit)" : NULL;
 }
 
 /* Waits a moment for a lane's compile, which then goes on until the process is gone, and finds nothing destroyed: the module drops
  * LLVM's destructors, unless LLVM is not its own. */
-static void stop_lane(lane *own, int64_t until_ms) {
-  const struct timespec until = at_ms(until_ms);
+static void stop_lane(lane *own, const struct timespec *until) {
   pthread_mutex_lock(&tier.lock);
   const int waits = (own->has_thread || own->is_retired) && !pthread_equal(own->thread, pthread_self());
   int is_late = 0;
-  while (waits && !own->is_over && !is_late) is_late = pthread_cond_timedwait(&tier.news, &tier.lock, &until) == ETIMEDOUT;
+  while (waits && !own->is_over && !is_late) is_late = pthread_cond_timedwait(&tier.news, &tier.lock, until) == ETIMEDOUT;
   const int joins = waits && (own->has_thread || own->is_retired) && own->is_over; /* else LLVM has failed meanwhile, or it is late */
   own->has_thread = own->is_retired = 0;
   pthread_mutex_unlock(&tier.lock);
@@ -177,9 +169,9 @@ static void stop(void) {
   atomic_store(&tier.is_ending, 1);
   refuse_all("the process ends");
   pthread_cond_broadcast(&tier.work);
-  const int64_t until = now_ms(CLOCK_REALTIME) + (has_destructors() ? MOST_WAIT_SHARED : MOST_WAIT_MS);
+  const struct timespec until = qn_clock_deadline(has_destructors() ? MOST_WAIT_SHARED : MOST_WAIT_MS);
   pthread_mutex_unlock(&tier.lock);
-  for (int i = 0; i < 2; i++) stop_lane(&tier.lanes[i], until);
+  for (int i = 0; i < 2; i++) stop_lane(&tier.lanes[i], &until);
   qn_thread_unshield(kept_cancel);
 }
 
@@ -204,7 +196,7 @@ static int64_t number_after(const char *text, const char *word) {
 static void hold(void) {
   const char *test = qn_environment_test_compiler(), *large = here == &tier.lanes[1] ? "large=" : "hold=";
   const int64_t ms = number_after(test, test && strstr(test, large) ? large : "hold=");
-  const struct timespec until = at_ms(now_ms(CLOCK_REALTIME) + ms);
+  const struct timespec until = qn_clock_deadline(ms);
   while (ms > 0 && !tier.is_ending && pthread_cond_timedwait(&tier.work, &tier.lock, &until) != ETIMEDOUT) {
   }
 }
@@ -227,7 +219,7 @@ static quern_clang_result compile_inside(compilation *j) {
 static void run_compilation(compilation *j) {
   const char *test = qn_environment_test_compiler();
   j->ask.is_to_fail = test && strstr(test, "fatal");
-  j->ask.until_ms = now_ms(CLOCK_MONOTONIC) + j->most_ms;
+  j->ask.until_ms = qn_clock_ms() + j->most_ms;
   hold();
   if (tier.is_ending) {
     say(j->ask.why, j->ask.why_size, "the process ends");
@@ -291,7 +283,7 @@ static void before_clang_fork(void) {
   const int kept_errno = errno;
   pthread_mutex_lock(&tier.lock);
   atomic_fetch_add(&tier.n_forks, 1);
-  const struct timespec until = at_ms(now_ms(CLOCK_REALTIME) + MOST_FORK_MS);
+  const struct timespec until = qn_clock_deadline(MOST_FORK_MS);
   while (is_unsafe() && !tier.is_dead && pthread_cond_timedwait(&tier.news, &tier.lock, &until) != ETIMEDOUT) {}
   errno = kept_errno;
 }

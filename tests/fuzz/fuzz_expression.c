@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/lang/typing.h"
+#include "runtime/lang/typing/typing.h"
 
 #define REQUIRE(condition) \
   do { \

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../tools/quern/npy.c"
+#include "../../tools/quern/files/npy.c"
 
 #define CHECK(condition) \
   if (!(condition)) abort()

@@ -9,7 +9,7 @@ local tap = require "tap"
 local number = require "gen.base.number"
 local c = require "gen.targets.c.text"
 local main = require "gen.main"
-local evaluate = require "gen.graph.evaluate"
+local evaluate = require "gen.graph.dag.evaluate"
 
 -- f32 by integers against the C library's own conversion
 tap.group_begin("f32_bits rounds as the hardware does")

@@ -7,7 +7,7 @@ local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. root .. "/?.lua;" .. package.path
 local tap = require "tap"
 local main = require "gen.main"
-local evaluate = require "gen.graph.evaluate"
+local evaluate = require "gen.graph.dag.evaluate"
 
 local model, _, errors = main.load(root, {})
 tap.is(#errors, 0, "the built-in specs are read")

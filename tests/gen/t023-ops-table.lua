@@ -41,7 +41,7 @@ tap.is(table.concat(kept, "\n"), table.concat(printed, "\n"),
 printed, ok = lines_of(assert(io.popen(string.format("cd '%s' && lua5.4 build.lua list --primitives 2>&1", root))))
 local n_rows = 0
 for _, line in ipairs(printed) do n_rows = n_rows + (line:find "^| `%w+.* | [^| ][^|]+ |$" and 1 or 0) end
-tap.is(n_rows, ok and #require "gen.graph.primitives".list, "list --primitives: each primitive has a row, and says what it computes")
+tap.is(n_rows, ok and #require "gen.graph.dag.primitives".list, "list --primitives: each primitive has a row, and says what it computes")
 kept = lines_of(assert(io.open(root .. "/docs/primitives.md")))
 tap.is(table.concat(kept, "\n"), table.concat(printed, "\n"),
        "docs/primitives.md is that table (else: lua5.4 build.lua list --primitives > docs/primitives.md)")

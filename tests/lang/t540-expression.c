@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/lang/expression.h"
-#include "runtime/lang/typing.h"
+#include "runtime/lang/parse/expression.h"
+#include "runtime/lang/typing/typing.h"
 #include "tap.h"
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/lang/typing.h"
+#include "runtime/lang/typing/typing.h"
 #include "tap.h"
 
 #define COUNT(list) (sizeof list / sizeof *list)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- t550-agree: an expression means the same to the two readers of the language: gen/graph/host.lua, which compiled kernels are made
--- by, and runtime/lang/expression.c with runtime/lang/typing.c, which the interpreter runs by. Random expressions on random dtypes,
+-- by, and runtime/lang/parse/expression.c with runtime/lang/typing/typing.c, which the interpreter runs by. Random expressions on random dtypes,
 -- right and wrong ones: both refuse, or both give the same canonical text, names, output dtypes and parameter slots, and the
 -- values that C gives, made into nodes of the DAG that Lua gave, are that DAG's own nodes. For a misspelt name both suggest the same.
 -- QUERN_TEST_SEED repeats a run; QUERN_TEST_EXPRESSIONS: how many.
@@ -12,8 +12,8 @@ local tap = require "tap"
 local main = require "gen.main"
 local host = require "gen.graph.host"
 local kinds = require "gen.kinds.kinds"
-local expr = require "gen.graph.expr"
-local rows = require "gen.graph.rows"
+local expr = require "gen.graph.body.expr"
+local rows = require "gen.graph.dag.rows"
 local stage_text = require "gen.graph.stage_text"
 local number = require "gen.base.number"
 

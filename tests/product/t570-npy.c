@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../tools/quern/npy.c" /* a part of the program, which is no library */
+#include "../tools/quern/files/npy.c" /* a part of the program, which is no library */
 #include "tap.h"
 
 static char folder[256], path[320], why[WHY_SIZE];

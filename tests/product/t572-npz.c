@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../tools/quern/npz.c" /* a part of the program, which is no library */
+#include "../tools/quern/files/npz.c" /* a part of the program, which is no library */
 #include "tap.h"
 
 enum { N = 3, MOST = 4096 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * typing_driver: what runtime/lang/expression.c and runtime/lang/typing.c make of expressions, as text: for t550-agree.lua.
+ * typing_driver: what runtime/lang/parse/expression.c and runtime/lang/typing/typing.c make of expressions, as text: for t550-agree.lua.
  * Standard input: for each case a line `DTYPE... BYTES`, then so many bytes of text, then a newline. For each case it
  * prints, in this order, as far as it comes:
  *   canonical TEXT / name NAME / inputs NAME... / outputs NAME... / params NAME...
@@ -14,7 +14,7 @@
 
 #include "runtime/core/base/status.h"
 #include "runtime/core/row/row_program.h"
-#include "runtime/lang/typing.h"
+#include "runtime/lang/typing/typing.h"
 
 static const char *type_name(int dtype) { return qn_dtype_infos[dtype].name; }
 

@@ -14,7 +14,7 @@
 #include "command_tables.h"
 #include "commands.h"
 #include "device_arrays.h"
-#include "inflate.h"
+#include "files/inflate.h"
 #include "ndarray.h"
 #include "op_words.h"
 #include "print_array.h"

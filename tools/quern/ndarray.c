@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "inflate.h"
-#include "npz.h"
+#include "files/inflate.h"
+#include "files/npz.h"
 #include "say.h"
 
 #define STEP_BYTES ((int64_t)1 << 25) /* read or written between two looks at progress */

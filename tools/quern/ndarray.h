@@ -7,9 +7,9 @@
 
 #include <quern/quern.h>
 
-#include "array_source.h"
+#include "files/array_source.h"
 #include "operand.h"
-#include "output_file.h"
+#include "files/output_file.h"
 
 typedef struct ndarray {
   const operand_word *word;

@@ -9,7 +9,7 @@
 
 #include <quern/quern.h>
 
-#include "why.h"
+#include "files/why.h"
 
 #define OPERAND_NAME_SIZE 64
 #define OPERAND_DTYPE_SIZE 8

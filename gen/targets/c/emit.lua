@@ -2,11 +2,11 @@
 --
 -- DAG -> SSA text in C. targets/cuda/emit.lua is its mirror. No loops over ops.
 --
--- Spellings are those of graph/primitives.lua; conditions are masks 0 or -1, $m is the mask's width in bits. Primitives are
+-- Spellings are those of graph/dag/primitives.lua; conditions are masks 0 or -1, $m is the mask's width in bits. Primitives are
 -- functions of templates/c/headers/kernel.h.
 
 local c = require "gen.targets.c.text"
-local dag_of = require "gen.graph.dag"
+local dag_of = require "gen.graph.dag.dag"
 local spelling = require "gen.targets.spelling"
 
 local M = {}

@@ -3,8 +3,8 @@
 -- Primitives with loops as calls: a kernel with many of them would take a compiler minutes, since all else in its loop meets all
 -- their branches. A few stay in place, as the compiler makes of them what it can.
 
-local costs = require "gen.graph.costs"
-local dag_of = require "gen.graph.dag"
+local costs = require "gen.graph.dag.costs"
+local dag_of = require "gen.graph.dag.dag"
 
 local M = {}
 

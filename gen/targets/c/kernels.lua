@@ -2,7 +2,7 @@
 --
 -- Variant records -> C files of kernels: fills the templates. Knows the targets' spelling tables only by calling them.
 
-local dag_of = require "gen.graph.dag"
+local dag_of = require "gen.graph.dag.dag"
 local kinds = require "gen.kinds.kinds"
 local locals_of = require "gen.targets.locals"
 local template = require "gen.base.template"

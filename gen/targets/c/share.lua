@@ -4,7 +4,7 @@
 -- depends on. The first of them is compiled; the rows of the others have its function, by their record's `code`. Compares
 -- texts, makes none.
 
-local dag_of = require "gen.graph.dag"
+local dag_of = require "gen.graph.dag.dag"
 
 local M = {}
 

@@ -6,7 +6,7 @@
 -- vectorise: they would load each table[index] by itself, and GCC before 14 does not vectorise the casts of f16.
 
 local access = require "gen.targets.c.access"
-local dag_of = require "gen.graph.dag"
+local dag_of = require "gen.graph.dag.dag"
 local target_c = require "gen.targets.c.emit"
 
 local M = {}

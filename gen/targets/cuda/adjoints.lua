@@ -3,7 +3,7 @@
 -- CUDA kernels of derivatives of scans (the kind adjoint): their records, arguments, and the values of
 -- templates/cuda/scan_adjoint.cu.in. They are launched as kernels that scan are: scans.lua has what both have.
 
-local dag_of = require "gen.graph.dag"
+local dag_of = require "gen.graph.dag.dag"
 local locals_of = require "gen.targets.locals"
 local operands_of = require "gen.targets.operands"
 local rows = require "gen.targets.cuda.rows"

@@ -2,14 +2,14 @@
 --
 -- DAG -> SSA text in CUDA: the mirror of targets/c/emit.lua. No loops over ops.
 --
--- Spellings are those of graph/primitives.lua; conditions are bool. Primitives are functions of templates/cuda/kernel_cuda.h;
+-- Spellings are those of graph/dag/primitives.lua; conditions are bool. Primitives are functions of templates/cuda/kernel_cuda.h;
 -- sums, products and quotients of floats are intrinsics that no compiler contracts. Values needed only by a rare block are inside
 -- an `if`: a warp skips it if none of its threads needs it.
 
 local c = require "gen.targets.c.text"
-local dag_of = require "gen.graph.dag"
+local dag_of = require "gen.graph.dag.dag"
 local number = require "gen.base.number"
-local primitives = require "gen.graph.primitives"
+local primitives = require "gen.graph.dag.primitives"
 local spelling = require "gen.targets.spelling"
 
 local M = {}

@@ -21,7 +21,7 @@ M.INDEX = M.FOLDER .. "kernels.txt"
 -- A primitive's CUDA kernel, for contiguous registers and single values.
 local function entry_of(entry)
   local record = entry.record
-  local op = { name = "a step of an expression", c_name = "prim_" .. record.primitive, bodies = {}, file = "gen/graph/primitives.lua",
+  local op = { name = "a step of an expression", c_name = "prim_" .. record.primitive, bodies = {}, file = "gen/graph/dag/primitives.lua",
                line = 1 }
   return { dag = entry.dag, record = variants_cuda.record(op.c_name, {
     op = op, K = record.K, D = record.K, dtypes = record.dtypes, rank = "1", classes = record.classes, is_wide = false,

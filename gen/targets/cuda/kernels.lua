@@ -4,7 +4,7 @@
 -- with the text of the headers.
 
 local adjoints_cuda = require "gen.targets.cuda.adjoints"
-local dag_of = require "gen.graph.dag"
+local dag_of = require "gen.graph.dag.dag"
 local kinds = require "gen.kinds.kinds"
 local locals_of = require "gen.targets.locals"
 local licence = require "gen.base.licence"

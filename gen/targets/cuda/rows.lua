@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- CUDA kernels of ops that reduce (the kind row): one kernel has all stages of gen/graph/rows.lua. Their records, arguments, and the
+-- CUDA kernels of ops that reduce (the kind row): one kernel has all stages of gen/graph/dag/rows.lua. Their records, arguments, and the
 -- values of templates/cuda/rows.cu.in. Elements that several stages need are computed again by each; what was loaded stays in
 -- registers where a row has few elements, in shared memory where it has more. No other file of this folder knows stages.
 
 local c = require "gen.targets.c.text"
-local dag_of = require "gen.graph.dag"
+local dag_of = require "gen.graph.dag.dag"
 local kinds = require "gen.kinds.kinds"
 local locals_of = require "gen.targets.locals"
 local number = require "gen.base.number"
 local operands_of = require "gen.targets.operands"
 local row_scans = require "gen.targets.cuda.row_scans"
-local rows = require "gen.graph.rows"
+local rows = require "gen.graph.dag.rows"
 local target_cuda = require "gen.targets.cuda.emit"
 
 local M = {}

@@ -4,7 +4,7 @@
 -- copies, casts or computes from indices. The kernel's name is in the request.
 
 local adjoints_cuda = require "gen.targets.cuda.adjoints"
-local expr = require "gen.graph.expr"
+local expr = require "gen.graph.body.expr"
 local host = require "gen.graph.host"
 local kernels_cuda = require "gen.targets.cuda.kernels"
 local promote = require "gen.front.promote"
@@ -12,7 +12,7 @@ local kinds = require "gen.kinds.kinds"
 local rows_cuda = require "gen.targets.cuda.rows"
 local scans_cuda = require "gen.targets.cuda.scans"
 local short_rows = require "gen.targets.cuda.short_rows"
-local saturate = require "gen.graph.saturate"
+local saturate = require "gen.graph.dag.saturate"
 local dtypes_of = require "gen.targets.cuda.dtypes"
 local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"

@@ -16,13 +16,13 @@
 -- full: rank 1, 2, 3 and n in every combination of classes and both widths.
 
 local adjoints_cuda = require "gen.targets.cuda.adjoints"
-local expr = require "gen.graph.expr"
+local expr = require "gen.graph.body.expr"
 local kinds = require "gen.kinds.kinds"
-local row_stages = require "gen.graph.rows"
+local row_stages = require "gen.graph.dag.rows"
 local rows_cuda = require "gen.targets.cuda.rows"
 local scans_cuda = require "gen.targets.cuda.scans"
 local short_rows = require "gen.targets.cuda.short_rows"
-local saturate = require "gen.graph.saturate"
+local saturate = require "gen.graph.dag.saturate"
 local variants = require "gen.targets.variants"
 
 local M = {}

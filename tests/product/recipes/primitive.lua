@@ -11,7 +11,7 @@ end
 return {
   new = {},
   edits = {
-    ["gen/graph/primitives.lua"] = { { before = "primitive {\n  name = \"maximum\"", text = [==[
+    ["gen/graph/dag/primitives.lua"] = { { before = "primitive {\n  name = \"maximum\"", text = [==[
 primitive {
   name = "absdiff", arguments = 2, takes = "number", call = true, family = "arithmetic",
   doc = "The distance of x and y.",

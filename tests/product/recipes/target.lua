@@ -48,7 +48,7 @@ return M
 -- The target plain: a kernel for each dtype, over a row of any strides. (The keys of a target: gen/targets/all.lua.)
 
 local banner = require "gen.targets.c.banner"
-local dag_of = require "gen.graph.dag"
+local dag_of = require "gen.graph.dag.dag"
 local emit = require "gen.targets.plain.emit"
 local names_of = require "gen.targets.c.names"
 local operands_of = require "gen.targets.operands"

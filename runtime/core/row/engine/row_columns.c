@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row_columns.c: see row_columns.h.
+ *
+ * The columns of a tile are reduced together, lane by lane: the elements of a lane's run are in 16 rows, every 16th of a chunk. Narrow
+ * rows without gaps between them are read 2, 4, 8 or 16 at a time as one row, which then has as many lanes of each column. FOLD: no
+ * kept dimension is contiguous, but the outermost further axis is. The columns of a tile are then the indices of this axis, and at the end
+ * each lane's columns are combined by the tree over it. */
+#include "core/row/engine/row_columns.h"
+
+#include <string.h>
+
+#include "core/row/engine/row_load.h"
+
+static int32_t levels_of(int64_t n) {
+  int32_t bits = 0;
+  while (bits < 62 && (INT64_C(1) << bits) < n) bits++;
+  return bits;
+}
+
+#define FAR_BYTES (1 << 20) /* of what is beyond a cache that is quick enough without prefetching */
+#define FAR_ROW 256         /* the fewest bytes of a row that is prefetched */
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t chunks_of(const qn_row_job *job) { return (job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK; }
+
+/* ---- Runs of rows ---- */
+
+/* A reduction of columns under way. */
+typedef struct column_run {
+  row_frame *frame;
+  const qn_row_stage *stage;
+  qn_kernel *columns, *kernel; /* kernel: of the stage; NULL: none */
+  char *at;           /* column 0 of row 0 */
+  int64_t step;       /* from row to row */
+  uint8_t in_dtype;   /* what elements are converted to */
+  char *block, *temp; /* of job->piece rows */
+  node_stack stack;
+  int64_t n_columns;
+} column_run;
+
+/* ahead: bytes to the rows that are combined next; 0: they are not prefetched. */
+static void run_columns(qn_kernel *kernel, uint8_t size, char *from, int64_t step, int64_t columns, int64_t rows, char *to, int64_t is_begun,
+                        int64_t ahead) {
+  char *const ptr[2] = {from, to};
+  const int64_t stride[2][2] = {{size, step}, {size, 0}}, extent[3] = {columns, rows, 0}, params[2] = {is_begun, ahead};
+  kernel(ptr, stride, extent, params);
+}
+
+/* Combines `rows` rows of `columns` columns, `step` bytes apart, one row after the other. ahead: as in run_columns */
+static void combine_rows(const column_run *run, char *from, int64_t step, int64_t rows, int64_t columns, char *to, int64_t ahead) {
+  const qn_row_job *job = run->frame->job;
+  const uint8_t size = run->stack.size, in_size = qn_dtype_infos[run->in_dtype].size;
+  for (int64_t first = 0; first < rows; first += job->piece) {
+    const int64_t n = least(rows - first, job->piece);
+    char *piece = qn_row_moved(from, first * step);
+    int64_t piece_step = step;
+    if (run->block) {
+      qn_row_convert(job->dtype[0], run->in_dtype, piece, step, run->block, columns, n);
+      piece = run->block;
+      piece_step = columns * in_size;
+    }
+    if (run->kernel) {
+      char *ptr[2] = {piece, run->temp};
+      const int64_t stride[2][2] = {{in_size, piece_step}, {size, columns * size}}, extent[3] = {columns, n, 0};
+      run->kernel(ptr, stride, extent, run->frame->params);
+      piece = run->temp;
+      piece_step = columns * size;
+    }
+    run_columns(run->columns, size, piece, piece_step, columns, n, to, first > 0, run->block || run->kernel ? 0 : ahead);
+  }
+}
+
+/* Steps to the next index of the further axes [n_joined, last) and joins the nodes that are complete. Returns 0 after the last index. */
+static int next_segment(column_run *run, int32_t last, int64_t *index, int64_t there) {
+  const qn_nest *nest = run->frame->job->nest;
+  for (int32_t d = nest->n_joined; d < last; d++) {
+    qn_row_settle(&run->stack, index[d], nest->n[d], there);
+    const int wraps = ++index[d] == nest->n[d];
+    run->at = qn_row_moved(run->at, (wraps ? 1 - nest->n[d] : 1) * nest->stride[0][d]);
+    if (!wraps) return 1;
+    index[d] = 0;
+  }
+  return 0;
+}
+
+/* ---- Lanes ---- */
+
+/* Pushes the node of a chunk: of n rows at `from`, lanes [first, first + lanes). Returns the number of accumulators it has. */
+static int64_t push_chunk(column_run *run, char *from, int64_t n, int64_t first, int64_t lanes, int64_t ahead) {
+  const int64_t width = lanes * run->n_columns, rest = n % QN_ROW_LANES - first, step = QN_ROW_LANES * run->step;
+  const int64_t whole = n / QN_ROW_LANES + (rest >= lanes), there = rest > 0 && rest < lanes ? rest * run->n_columns : 0;
+  char *node = run->stack.nodes + run->stack.n * run->stack.bytes;
+  from = qn_row_moved(from, first * run->step);
+  if (whole) combine_rows(run, from, step, whole, width, node, ahead);
+  if (whole && there) {
+    char *tail = qn_row_moved(from, whole * step);
+    if (run->block || run->kernel) {
+      combine_rows(run, tail, 0, 1, there, node + run->stack.bytes, 0);
+      tail = node + run->stack.bytes;
+    }
+    qn_row_both(run->stack.both, NULL, run->stack.size, node, tail, node, there);
+  } else if (there) {
+    combine_rows(run, from, 0, 1, there, node, 0);
+  }
+  return whole ? width : there;
+}
+
+/* The lanes that follow [first, first + lanes) in the order of push_groups; 0: there are none. */
+static int64_t lanes_after(int64_t first, int64_t lanes) {
+  int64_t bit = QN_ROW_LANES / 2;
+  for (; bit >= lanes && first & bit; bit /= 2) first -= bit;
+  return bit >= lanes ? first + bit : 0;
+}
+
+/* Bytes from chunk m of the lanes [first, first + lanes) to what is read next, if that is worth prefetching; else 0: rows are short, or
+ * in the cache. */
+static int64_t bytes_ahead(const column_run *run, int64_t m, int64_t n_nodes, int64_t first, int64_t lanes) {
+  const qn_row_job *job = run->frame->job;
+  const int64_t last = (n_nodes - 1) * QN_ROW_CHUNK, next = lanes_after(first, lanes);
+  if (job->row * qn_tensor_magnitude(run->step) < FAR_BYTES || run->n_columns * lanes * job->size[0] < FAR_ROW) return 0;
+  if (m + 1 < n_nodes) return QN_ROW_CHUNK * run->step;
+  return next && job->n_further == 1 ? (next - first - last) * run->step : 0;
+}
+
+/* Pushes the lanes [first, first + lanes) of each column, over all segments: the further axes [n_joined, last). */
+static void push_lanes(column_run *run, int32_t last, int64_t first, int64_t lanes) {
+  const qn_row_job *job = run->frame->job;
+  const int64_t n_chunks = chunks_of(job), in_last = job->row - (n_chunks - 1) * QN_ROW_CHUNK;
+  const int64_t n_nodes = n_chunks - (in_last <= first), there = least(job->row - first, lanes) * run->n_columns;
+  int64_t index[QUERN_MAX_NDIM];
+  for (int32_t d = job->nest->n_joined; d < last; d++) index[d] = 0;
+  do {
+    for (int64_t m = 0; m < n_nodes; m++) {
+      char *from = qn_row_moved(run->at, m * QN_ROW_CHUNK * run->step);
+      const int64_t n = push_chunk(run, from, least(job->row - m * QN_ROW_CHUNK, QN_ROW_CHUNK), first, lanes, bytes_ahead(run, m, n_nodes, first, lanes));
+      run->stack.n++;
+      qn_row_settle(&run->stack, m, n_nodes, n);
+    }
+  } while (next_segment(run, last, index, there));
+}
+
+/* Pushes one node: the groups of lanes `group`, group + step, group + 2 step ... combined. */
+static void push_groups(column_run *run, int64_t group, int64_t step) {
+  const qn_row_job *job = run->frame->job;
+  const int64_t lanes = job->lanes, right = job->row - (group + step) * lanes;
+  if (step * lanes == QN_ROW_LANES) {
+    push_lanes(run, job->nest->n_reduced, group * lanes, lanes);
+    return;
+  }
+  push_groups(run, group, 2 * step);
+  if (right <= 0) return;
+  push_groups(run, group + step, 2 * step);
+  qn_row_join(&run->stack, least(right, lanes) * run->n_columns);
+}
+
+/* Combines the lanes of each of n_columns columns; the results are at the beginning of the node. */
+static void across(qn_kernel *both, uint8_t size, char *node, int64_t lanes, int64_t n_columns) {
+  for (int64_t half = QN_ROW_LANES / 2; half; half /= 2) {
+    const int64_t pairs = least(half, lanes - half);
+    if (pairs <= 0) continue;
+    qn_row_both(both, NULL, size, node, node + half * n_columns * size, node, pairs * n_columns);
+    lanes = half;
+  }
+}
+
+/* ---- A contiguous further axis ---- */
+
+/* Combines n accumulators by the aligned binary tree, in place. room: for n accumulators. */
+static void fold(qn_kernel *both, uint8_t size, char *values, int64_t n, char *room) {
+  qn_kernel *gather = qn_job_kernel(qn_packs.gather[__builtin_ctz(size)], NULL);
+  for (; n > 1; n = (n + 1) / 2) {
+    const int64_t half = n / 2, stride[2][2] = {{2 * size, 0}, {size, 0}}, extent[3] = {half, 1, 0};
+    char *odd = room + half * size;
+    for (int i = 0; i < 2; i++) {
+      char *const ptr[2] = {values + i * size, room + i * half * size};
+      gather(ptr, stride, extent, NULL);
+    }
+    if (n & 1) memmove(values + half * size, values + (n - 1) * size, size);
+    qn_row_both(both, NULL, size, room, odd, values, half);
+  }
+}
+
+static void run_fold(column_run *run, qn_kernel *inner, char *to) {
+  row_frame *frame = run->frame;
+  const qn_row_job *job = frame->job;
+  const int32_t last = job->nest->n_reduced - 1;
+  const int64_t extent = job->nest->n[last], n_tiles = (extent + job->block - 1) / job->block, lanes = least(job->row, QN_ROW_LANES);
+  const uint8_t size = run->stack.size;
+  char *const begin = run->at, *room = qn_row_take(frame, job->block * size);
+  node_stack nodes = {.both = run->stack.both, .bytes = QN_ROW_LANES * size, .width = QN_ROW_LANES, .size = size};
+  nodes.nodes = qn_row_take(frame, (levels_of(n_tiles) + 1) * nodes.bytes);
+  for (int64_t tile = 0; tile < n_tiles; tile++) {
+    char *node = nodes.nodes + nodes.n++ * nodes.bytes;
+    run->at = qn_row_moved(begin, tile * job->block * job->size[0]);
+    run->n_columns = run->stack.width = least(extent - tile * job->block, job->block);
+    for (int64_t lane = 0; lane < lanes; lane++) {
+      push_lanes(run, last, lane, 1);
+      fold(run->stack.both, size, run->stack.nodes, run->n_columns, room);
+      memcpy(node + lane * size, run->stack.nodes, size);
+      run->stack.n = 0;
+    }
+    qn_row_settle(&nodes, tile, n_tiles, lanes);
+  }
+  const int64_t is_whole = 1, stride[2][2] = {{size, 0}, {size, 0}}, n[3] = {lanes, 1, 0};
+  char *const ptr[2] = {nodes.nodes, to};
+  inner(ptr, stride, n, &is_whole);
+}
+
+/* ---- The reduction ---- */
+
+void qn_row_columns(row_frame *frame, int32_t at) {
+  const qn_row_job *job = frame->job;
+  const qn_row_stage *stage = &job->program->stages[at];
+  const qn_row_reduce *reduce = &stage->reduces[0];
+  const uint8_t size = qn_dtype_infos[reduce->by->dtype].size;
+  const int64_t columns = job->lanes ? frame->rows : job->block, width = job->lanes ? job->lanes * columns : columns;
+  char *const before = frame->top;
+  column_run run = {.frame = frame, .stage = stage, .columns = job->columns, .kernel = job->kernel[at], .at = frame->ptr[0],
+                    .step = job->nest->stride[0][0], .n_columns = columns};
+  run.in_dtype = stage->variant ? stage->variant->dtypes[0] : reduce->by->dtype;
+  run.stack = (node_stack){.both = job->both[0], .bytes = width * size, .width = width, .size = size};
+  run.stack.nodes = qn_row_take(frame, job->n_levels * run.stack.bytes);
+  if (job->dtype[0] != run.in_dtype) run.block = qn_row_take(frame, job->piece * width * qn_dtype_infos[run.in_dtype].size);
+  if (run.kernel) run.temp = qn_row_take(frame, job->piece * width * size);
+  char *const to = frame->row_value[reduce->to];
+  if (job->lanes) {
+    push_groups(&run, 0, 1);
+    across(run.stack.both, size, run.stack.nodes, least(job->row, job->lanes), columns);
+    memcpy(to, run.stack.nodes, (size_t)(columns * size));
+  } else {
+    run_fold(&run, job->inner[0], to);
+  }
+  frame->top = before;
+}
+
+/* ---- Short rows ---- */
+
+void qn_row_reduce_short(row_frame *frame, const qn_reducer *by, qn_kernel *both, value_place from, char *to) {
+  const qn_row_job *job = frame->job;
+  const uint8_t size = qn_dtype_infos[by->dtype].size;
+  const int64_t rows = frame->rows, row = least(job->row, QN_ROW_LANES);
+  char *const before = frame->top, *block = qn_row_take(frame, job->row * rows * size);
+  qn_kernel *turn = qn_job_kernel(qn_packs.transpose[__builtin_ctz(size)], NULL);
+  char *const ptr[2] = {from.ptr, block};
+  const int64_t stride[2][2] = {{from.step, size}, {size, rows * size}}, extent[3] = {rows, job->row, 0};
+  turn(ptr, stride, extent, NULL);
+  across(both, size, block, row, rows);
+  memcpy(to, block, (size_t)(rows * size));
+  frame->top = before;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * row_split.c: see row_split.h. */
+#include "core/row/engine/row_split.h"
+
+#include <string.h>
+
+#include "core/row/engine/row_blocks.h"
+
+#define MOST_PARTS 16     /* of a row */
+#define PARTS_BYTES 2048  /* of the nodes of all parts */
+
+/* A row that is run in parts: aligned subtrees of its tree. Their nodes are joined by index. */
+typedef struct split_row {
+  const qn_row_job *job;
+  const qn_ref *ref;
+  const void *params;
+  int64_t tile, part;       /* part: elements or indices in each but the last */
+  int32_t n_parts;
+  int32_t stage, reduction; /* that runs; its first reduction */
+  int64_t node_bytes;       /* of the nodes of its reductions */
+  uint64_t value[QN_ROW_MAX_VALUES];
+  _Alignas(64) char nodes[PARTS_BYTES];
+} split_row;
+
+static void begin_split(row_frame *frame, split_row *row) {
+  frame->job = row->job;
+  frame->params = row->params;
+  frame->top = frame->scratch;
+  for (int32_t r = 0; r < frame->job->program->n_rows; r++) frame->row_value[r] = (char *)&row->value[r];
+  frame->rows = qn_row_tile(row->job, row->ref, row->tile, frame->ptr);
+}
+
+static void run_part(void *arg, int64_t i) {
+  split_row *row = arg;
+  const qn_row_range whole = qn_row_whole(row->job);
+  qn_row_range range = {i * row->part, (i + 1) * row->part};
+  row_frame frame;
+  begin_split(&frame, row);
+  if (range.end > whole.end) range.end = whole.end;
+  qn_row_blocks(&frame, row->stage, row->reduction, range, row->nodes + i * row->node_bytes);
+}
+
+__attribute__((noinline)) static void run_values(split_row *row) {
+  row_frame frame;
+  begin_split(&frame, row);
+  qn_row_compute_values(&frame, row->stage);
+}
+
+/* The row values of a stage's reductions, from the nodes of its parts. */
+static void join_parts(split_row *row) {
+  const qn_row_job *job = row->job;
+  const qn_row_stage *stage = &job->program->stages[row->stage];
+  const int64_t in_last = qn_row_whole(job).end - (row->n_parts - 1) * row->part;
+  int64_t at = 0;
+  for (int32_t r = 0; r < stage->n_reduces; r++) {
+    const qn_reducer *by = stage->reduces[r].by;
+    _Alignas(64) char waiting[6 * QN_ROW_LANES * 8 * QN_ROW_MAX_PARTS];
+    node_stack stack = {.both = job->both[row->reduction + r], .by = by, .nodes = waiting, .bytes = qn_row_node_bytes(by), .width = QN_ROW_LANES,
+                        .size = qn_dtype_infos[by->dtype].size};
+    char *to[QN_ROW_MAX_PARTS];
+    for (int32_t i = 0; i < row->n_parts; i++) {
+      memcpy(stack.nodes + stack.n++ * stack.bytes, row->nodes + i * row->node_bytes + at, (size_t)stack.bytes);
+      qn_row_settle(&stack, i, row->n_parts, qn_row_lanes_of(job->n_further > 1 ? job->row : i + 1 < row->n_parts ? row->part : in_last));
+    }
+    for (int32_t p = 0; p < by->n_parts; p++) to[p] = (char *)&row->value[stage->reduces[r].to + p];
+    qn_row_finish(job, row->reduction + r, by, stack.nodes, 1, to);
+    at += stack.bytes;
+  }
+}
+
+/* Cuts rows in parts. Returns 0 if that is not possible, or not worth it. */
+static int plan_split(const qn_row_job *job, int64_t n_tiles, int32_t n_slices, split_row *row) {
+  const int64_t whole = qn_row_whole(job).end, unit = job->n_further > 1 ? 1 : job->block == job->row ? QN_ROW_CHUNK : job->block;
+  int64_t bytes = 1;
+  if (job->count == 0 || !job->has_parts || n_slices < 2 * n_tiles) return 0;
+  for (int32_t s = 0; s < job->program->n_stages; s++) {
+    int64_t of_stage = 0;
+    for (int32_t r = 0; r < job->program->stages[s].n_reduces; r++) of_stage += qn_row_node_bytes(job->program->stages[s].reduces[r].by);
+    if (of_stage > bytes) bytes = of_stage;
+  }
+  const int64_t most = PARTS_BYTES / bytes < MOST_PARTS ? PARTS_BYTES / bytes : MOST_PARTS;
+  row->part = unit;
+  while (most > 0 && (whole + row->part - 1) / row->part > most) row->part *= 2;
+  row->n_parts = (int32_t)((whole + row->part - 1) / row->part);
+  return most > 1 && row->n_parts > 1;
+}
+
+int qn_row_split(const qn_row_job *job, const qn_ref *ref, const void *params, int64_t n_tiles, int32_t n_slices, qn_slices *slices,
+                 quern_status *status) {
+  split_row row;
+  row.job = job;
+  row.ref = ref;
+  row.params = params;
+  if (!plan_split(job, n_tiles, n_slices, &row)) return 0;
+  for (row.tile = 0; row.tile < n_tiles; row.tile++) {
+    row.reduction = 0;
+    for (row.stage = 0; row.stage < job->program->n_stages; row.stage++) {
+      const qn_row_stage *stage = &job->program->stages[row.stage];
+      if (qn_row_is_skipped(job, row.stage)) continue;
+      if (stage->is_row) {
+        run_values(&row);
+        continue;
+      }
+      row.node_bytes = 0;
+      for (int32_t r = 0; r < stage->n_reduces; r++) row.node_bytes += qn_row_node_bytes(stage->reduces[r].by);
+      const quern_status of_part = qn_slices_run(slices, row.n_parts, run_part, &row);
+      if (of_part) *status = of_part;
+      join_parts(&row);
+      row.reduction += stage->n_reduces;
+    }
+  }
+  return 1;
+}
