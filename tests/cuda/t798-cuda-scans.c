@@ -3,7 +3,7 @@
  *
  * t798-cuda-scans: every op that scans on CUDA tensors, also those that find places, its derivative, and those of a spec at run time, with and without states, along any
  * axis, from either end, shifted or not, called or planned, in place, with and without a workspace, beside which nothing is written: the bytes that the CPU gives, those around the outputs included, and the
- * same refusals. Without a GPU, by the fake driver, f32 and one dtype of each op, another each day; with QUERN_TEST_GPU=1 all, and large
+ * same refusals. Without a GPU, by the fake driver, one dtype of each op and f32 of a third of them, others each day; with QUERN_TEST_GPU=1 all, and large
  * ones. QUERN_TEST_SHARD=k/n takes each n-th op and dtype. */
 #include "cuda/on_device.h"
 #include "cuda/row_cases.h"
