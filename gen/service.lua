@@ -203,7 +203,7 @@ local function packed_rest(model, op, built)
   return string.pack("<I4", kind.packed_form) .. kind.packed(kit, op, built)
 end
 
--- An op for runtime/toolchain/spec_ops.c, which unpacks it.
+-- An op for runtime/toolchain/spec/spec_ops.c, which unpacks it.
 local function packed_op(model, op, built, heavy)
   local tables, variants, kernels = require "gen.products.tables", require "gen.targets.variants", require "gen.targets.c.kernels"
   local types, kind = model.types, kinds.of(op)

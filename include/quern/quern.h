@@ -94,8 +94,11 @@ QUERN_API void quern_set_last_error(const char *text);
  * destructors must not meet it). What ends a process at once (_exit(), a fatal signal) leaves the disk cache
  * readable: entries are written beside their place, then renamed.
  *
- * Exceptions: callbacks (parallel_for, log, allocators, deleters, functions of registered ops) are called through
- * C, and must return. An exception or a longjmp through the library leaves its locks and memory as they are.
+ * Exceptions: callbacks are called through C. An allocator may throw a C++ exception: it passes through
+ * quern_op_call_alloc, and what was allocated before is deleted (of a program that has libgcc_s; of a generated tree, if
+ * it is compiled with -fexceptions). After a longjmp out of an allocator that memory is lost, and nothing else. The
+ * other callbacks (parallel_for, log, deleters, functions of registered ops) must return: an exception or a longjmp
+ * through the library leaves its locks and memory as they are, and other threads in the frames that it has left.
  *
  * dlclose: of a library that no other thread is in, with all ops, plans and contexts released, leaves nothing
  * behind. After the first request to compile it stays loaded. Ops registered by a plugin, and tables of kernels,
@@ -360,7 +363,8 @@ typedef int (*quern_allocator)(DLTensor *prototype, struct DLManagedTensorVersio
  * For a result that is not row-major its prototype has the dimensions in the order of memory, outermost first, and the
  * extents and strides of its tensor are then permuted in place. A tensor without strides is deleted, and a row-major one
  * asked for. If the structs of `shapes` have no strides, results are row-major. Errors: those of quern_op_measure and
- * quern_op_call; MEMORY with the allocator's message if it fails. On failure the tensors allocated so far have been deleted. */
+ * quern_op_call; MEMORY with the allocator's message if it fails. On failure the tensors allocated so far have been deleted, and what the
+ * allocator has put into *managed beside an error is not touched. */
 QUERN_API quern_status quern_op_call_alloc(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *shapes,
                                            struct DLManagedTensorVersioned **out, quern_allocator allocate,
                                            const quern_call *call);

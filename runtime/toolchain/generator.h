@@ -6,7 +6,7 @@
 #define QN_GENERATOR_H
 
 #include "base/bytes.h"
-#include "toolchain/spec_ops.h"
+#include "toolchain/spec/spec_ops.h"
 
 /* A context's generator: one Lua state, made at first need, under one lock. Thread-safe. */
 typedef struct qn_generator qn_generator;

@@ -16,12 +16,12 @@ local ORDERS = {
   { name = "runtime", find = "find runtime -name '*.[ch]' -o -name '*.cc'", language = "c",
     folders = { "runtime/core/base", "runtime/core/tensor", "runtime/core/op", "runtime/core/cpu", "runtime/core/*",
                 "runtime/core/row/engine", "runtime/core/kinds", "runtime/core/call", "runtime/tree", "runtime/base", "runtime/lang",
-                "runtime/lang/parse", "runtime/lang/typing", "runtime/toolchain", "runtime/jit", "runtime/run/interpret", "runtime/run/stage",
-                "runtime/run/fused", "runtime/run", "runtime/*", "runtime/exchange", "runtime/targets.c" } },
+                "runtime/lang/parse", "runtime/lang/typing", "runtime/toolchain/spec", "runtime/toolchain",
+                "runtime/jit", "runtime/run/interpret", "runtime/run/stage", "runtime/run/fused", "runtime/run", "runtime/*", "runtime/exchange",
+                "runtime/targets.c" } },
   { name = "gen", find = "find gen build.lua tools/embed.lua -name '*.lua'", language = "lua",
-    folders = { "gen/base", "gen/kinds", "gen/front", "gen/graph/dag", "gen/graph/body", "gen/graph", "gen/targets", "gen/targets/c", "gen/targets/*",
-                "gen/targets/all.lua", "gen/products",
-                "gen/tools", "gen", "tools", "build.lua" } },
+    folders = { "gen/base", "gen/kinds", "gen/front", "gen/graph/dag", "gen/graph/body", "gen/graph", "gen/targets", "gen/targets/c",
+                "gen/targets/*", "gen/targets/all.lua", "gen/products", "gen/tools", "gen", "tools", "build.lua" } },
   { name = "python", find = "find python/src -name '*.[ch]'", language = "c",
     folders = { "python/src/base", "python/src/types", "python/src/exchange", "python/src/array", "python/src/operand",
                 "python/src/call", "python/src/op", "python/src/xla", "python/src/quern_module.c" } },
@@ -179,7 +179,7 @@ none("no kind of op is asked for by its name", [[grep -rnE 'qn_kind_(copy|cast|i
 none("the class of an op is the public ABI's", "grep -rn 'QUERN_CLASS_' runtime gen", in_rooms {
   { "runtime/core/call/api.c:", "that of an op to register is one that there is" },
   { "runtime/core/op/registry.", "a registered op says by it that its outputs are as large as values say; it is a built-in op's, too" },
-  { "runtime/toolchain/spec_ops.c:", "what an op of a spec gets" }, { "runtime/run/fused/fused_ops.c:", "what an expression gets" },
+  { "runtime/toolchain/spec/spec_ops.c:", "what an op of a spec gets" }, { "runtime/run/fused/fused_ops.c:", "what an expression gets" },
   { "gen/products/tables.lua:", "what a built-in op gets, of its kind" } })
 none("no list of ops outside dsl/", "grep -nE 'leaky_relu|\\bsigmoid\\b' gen runtime templates CMakeLists.txt -r", in_rooms {
   { "gen/front/foreign.lua:", "other libraries' names, each with ours" } })

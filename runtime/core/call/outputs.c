@@ -3,7 +3,7 @@
  * outputs.c: a call with outputs made by the caller's allocator. See calls.h.
  *
  * The allocator is foreign code. Its error texts are copied, its tensors are checked against the request, and on any failure
- * each tensor is deleted once. */
+ * each tensor is deleted once: also where it leaves by a C++ exception, if this file is compiled with -fexceptions. */
 #include "core/call/calls.h"
 
 #include <stdio.h>
@@ -14,9 +14,15 @@
 #include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
 
-/* The tensors made by the allocator for one call. */
+#if defined(__EXCEPTIONS) && defined(__ELF__)
+/* What runs clean-ups in frames of C is in libgcc, which only programs that throw have. */
+__asm__(".weak __gcc_personality_v0");
+#endif
+
+/* What is made for one call: it is given back where the list ends. */
 typedef struct output_list {
-  int32_t n; /* so far */
+  quern_shape *shapes; /* NULL: they are the caller's, or on the stack */
+  int32_t n;           /* tensors so far */
   struct DLManagedTensorVersioned *managed[QN_MAX_OPERANDS];
 } output_list;
 
@@ -34,13 +40,18 @@ static void set_error(void *error_ctx, const char *kind, const char *message) {
   snprintf(complaint->message, sizeof complaint->message, "%s", message ? message : "");
 }
 
-/* Deletes all tensors. Keeps the call's error sentence, which a deleter may overwrite. */
-static void delete_all(output_list *outputs) {
+/* Deletes all tensors. Keeps the call's error sentence, which a deleter may overwrite. Not inlined, for its stack. */
+__attribute__((noinline)) static void delete_all(output_list *outputs) {
   qn_sentence kept;
   qn_status_keep(&kept);
   for (int32_t k = 0; k < outputs->n; k++)
     if (outputs->managed[k]->deleter) outputs->managed[k]->deleter(outputs->managed[k]);
   qn_status_restore(&kept);
+}
+
+static void end_outputs(output_list *outputs) {
+  if (outputs->n) delete_all(outputs);
+  if (outputs->shapes) free(outputs->shapes);
 }
 
 /* ---- Shapes ---- */
@@ -146,12 +157,11 @@ static quern_status make_measured(const quern_op *op, DLTensor *const *in, quern
 __attribute__((noinline)) static quern_status make_unasked(const quern_op *op, DLTensor *const *in, quern_allocator allocate,
                                                            const quern_call *call, output_list *outputs) {
   const int32_t n_out = op->info->n_out;
-  quern_shape one, *own = n_out == 1 ? &one : malloc((size_t)n_out * sizeof *own);
-  if (!own) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for shapes", op->info->name);
+  quern_shape one, *own = &one;
+  if (n_out > 1 && !(own = outputs->shapes = malloc((size_t)n_out * sizeof *own)))
+    return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for shapes", op->info->name);
   for (int32_t k = 0; k < n_out; k++) own[k].size = sizeof own[k];
-  quern_status status = make_measured(op, in, own, allocate, call, outputs);
-  if (own != &one) free(own);
-  return status;
+  return make_measured(op, in, own, allocate, call, outputs);
 }
 
 /* Runs the call with the flags of the allocated outputs. */
@@ -170,14 +180,15 @@ static quern_status call_on(const quern_op *op, DLTensor *const *in, const outpu
 
 quern_status qn_outputs_call(const quern_op *op, DLTensor *const *in, quern_shape *shapes, struct DLManagedTensorVersioned **out,
                              quern_allocator allocate, const quern_call *call) {
-  output_list outputs = {.n = 0};
+  __attribute__((cleanup(end_outputs))) output_list outputs;
+  outputs.n = 0;
+  outputs.shapes = NULL;
   quern_status status = check_wishes(op, shapes);
   if (status) return status;
   status = shapes ? make_measured(op, in, shapes, allocate, call, &outputs) : make_unasked(op, in, allocate, call, &outputs);
   if (status == QUERN_OK) status = call_on(op, in, &outputs, call);
-  if (status)
-    delete_all(&outputs);
-  else
-    memcpy(out, outputs.managed, (size_t)outputs.n * sizeof out[0]);
-  return status;
+  if (status) return status;
+  memcpy(out, outputs.managed, (size_t)outputs.n * sizeof out[0]);
+  outputs.n = 0; /* they are the caller's */
+  return QUERN_OK;
 }

@@ -5,7 +5,7 @@
 #define QN_ROW_REDUCERS_H
 
 #include "run/stage/stage_code.h"
-#include "toolchain/spec_ops.h"
+#include "toolchain/spec/spec_ops.h"
 
 /* The reducers of a context; each is made once. */
 typedef struct qn_row_reducers {

@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <quern/ops.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -171,6 +173,50 @@ static void numbers() {
   check(i.kind == QUERN_C128 && std::fabs(i.v.f[1] - 1) == 0, "a complex number");
 }
 
+static int n_made, n_deleted;
+
+static void give_back(DLManagedTensorVersioned *managed) {
+  n_deleted++;
+  std::free(managed->dl_tensor.data);
+  delete[] managed->dl_tensor.shape;
+  delete managed;
+}
+
+// The third tensor of a call is not made.
+static int throws_at_third(DLTensor *prototype, DLManagedTensorVersioned **managed, void *, void (*)(void *, const char *, const char *)) {
+  if (n_made == 2) throw std::runtime_error("no third one");
+  n_made++;
+  *managed = new DLManagedTensorVersioned{};
+  (*managed)->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+  (*managed)->deleter = give_back;
+  (*managed)->dl_tensor = *prototype;
+  (*managed)->dl_tensor.strides = nullptr;
+  (*managed)->dl_tensor.shape = new std::int64_t[1]{prototype->shape[0]};
+  (*managed)->dl_tensor.data = std::malloc(static_cast<std::size_t>(prototype->shape[0]) * sizeof(double));
+  return 0;
+}
+
+static void allocators() {
+  const quern::Expression three("a = x + 1; b = x * 2; c = x - 3");
+  std::vector<double> x = {1, 2, 3}, a(3), b(3), c(3);
+  const quern::View view = x;
+  DLTensor in = view.tensor(), *ins[1] = {&in};
+  DLManagedTensorVersioned *out[3] = {};
+  for (int i = 0; i < 3; i++) {
+    std::string said;
+    n_made = n_deleted = 0;
+    try {
+      quern_op_call_alloc(three.get(), 1, ins, 3, nullptr, out, throws_at_third, nullptr);
+    } catch (const std::runtime_error &e) {
+      said = e.what();
+    }
+    check(said == "no third one" && n_made == 2, "an allocator's exception passes through the call");
+    check(n_deleted == 2 && !out[0], "what it had made is given back");
+    three({x}, {a, b, c});
+    check(a[0] == 2 && b[2] == 6 && c[1] == -1, "the op is called as before");
+  }
+}
+
 int main() {
   std::setvbuf(stdout, nullptr, _IONBF, 0); // what is wrong is seen also if an exception ends it
   views();
@@ -178,5 +224,6 @@ int main() {
   handles();
   run_time();
   numbers();
+  allocators();
   std::puts("done");
 }

@@ -3,7 +3,7 @@
  * spec_rows.c: what a spec's ops of the kind row have beyond others: the programs of their stages (gen/kinds/row_packed.lua). */
 #include <stdlib.h>
 
-#include "toolchain/spec_forms.h"
+#include "toolchain/spec/spec_forms.h"
 
 /* A reduction of a stage: what it reads, and the state that it makes. */
 static void read_reduce(qn_packed *r, qn_spec_program *p) {

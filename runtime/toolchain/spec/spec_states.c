@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * spec_states.c: what a spec's ops of the kinds scan and adjoint have beyond others (gen/kinds/scan.lua, adjoint.lua). */
-#include "toolchain/spec_forms.h"
+#include "toolchain/spec/spec_forms.h"
 
 /* The programs of an op with states, and the dtypes that they have; parts: of a state */
 static void read_states(qn_packed *r, qn_spec_states *states, qn_spec_reducer *reducer) {

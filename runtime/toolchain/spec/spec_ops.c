@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * spec_ops.c: see spec_ops.h. */
-#include "toolchain/spec_ops.h"
+#include "toolchain/spec/spec_ops.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/status.h"
 #include "core/op/kind.h"
-#include "toolchain/spec_forms.h"
+#include "toolchain/spec/spec_forms.h"
 
 /* By the number that begins them: packed_form of gen/kinds. */
 static const qn_spec_form *const forms[] = {NULL, &qn_spec_rows, &qn_spec_scan, &qn_spec_adjoint};

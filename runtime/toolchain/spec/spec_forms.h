@@ -4,8 +4,8 @@
 #ifndef QN_SPEC_FORMS_H
 #define QN_SPEC_FORMS_H
 
-#include "toolchain/packed.h"
-#include "toolchain/spec_op.h"
+#include "toolchain/spec/packed.h"
+#include "toolchain/spec/spec_op.h"
 
 typedef struct qn_spec_form {
   /* Reads it into the op. Returns the rule's of_kind. The first pass reads into an op that is thrown away and has no `programs`; it gives

@@ -6,7 +6,7 @@
 #define QN_SPEC_OPS_H
 
 #include "base/bytes.h"
-#include "toolchain/spec_op.h"
+#include "toolchain/spec/spec_op.h"
 
 /* All ops of a spec: a malloc'ed array of *n_ops; NULL: out of memory. `packed` must be complete. */
 qn_spec_op **qn_spec_ops_unpack(const qn_bytes *packed, int32_t *n_ops);
