@@ -28,7 +28,6 @@ from timing import head, machine, median_ns, options_of_command_line, row  # noq
 
 
 def more_options(parser):
-    parser.add_argument("--all", action="store_true")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--budget", type=float)
     parser.add_argument("--runs", type=int, default=5)
@@ -249,6 +248,6 @@ def main():
 
 if OPTIONS.all:
     import sweep
-    sweep.main(OPTIONS, f"{cpu_name()}; {platform.system()}; Python {platform.python_version()}; NumPy {np.__version__}")
+    sweep.main(OPTIONS, f"{machine(OPTIONS.note)} Python {platform.python_version()}, NumPy {np.__version__}")
 else:
     main()

@@ -128,10 +128,9 @@ function M.blocks(kit, types, op, wanted, _, bodies_for)
   return records, true
 end
 
--- Its kernels for CUDA: one for each dtype, in both widths. A user's runs on the CPU only.
+-- Its kernels for CUDA: one for each dtype, in both widths.
 function M.cuda_records(kit, types, op, wanted, _, _, bodies_for)
   local records, is_made = {}, {}
-  if not op.builtin then return records, true end
   for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do is_made[K] = true end
   for _, t in ipairs(types.list) do
     local K = wanted[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)

@@ -27,8 +27,8 @@ M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
 M.runtime_devices = { "row_program", "scan_launch" }
 -- of its folder, what goes with kernels for the CPU
-M.runtime_cpu = { "row_blocks", "row_columns", "row_cpu", "row_engine", "row_frame", "row_job", "row_load", "row_pick", "row_scans", "row_split",
-                  "row_stage", "row_tiles" }
+M.runtime_cpu = { "row_job", "engine/row_blocks", "engine/row_columns", "engine/row_cpu", "engine/row_engine", "engine/row_frame", "engine/row_load",
+                  "engine/row_pick", "engine/row_scans", "engine/row_split", "engine/row_stage", "engine/row_tiles" }
 M.schema = { result = "string", empty = "number string", bound = "string table", special = "table", cases = "table" }
 
 -- The parameters by which a call says what is reduced, before the op's own.

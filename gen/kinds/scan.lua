@@ -266,17 +266,19 @@ function M.blocks(kit, types, op, wanted, _, states_for)
 end
 
 -- Its kernels for CUDA: one for each dtype, in both widths.
-function M.cuda_records(kit, types, op, wanted, _, _, combine_for)
-  if op.has_states then return {}, true end -- on the CPU only
+function M.cuda_records(kit, types, op, wanted, _, _, states_for)
   local records, is_made = {}, {}
   for _, K in ipairs(kit.kernel_dtypes(types, op, wanted)) do is_made[K] = true end
   for _, t in ipairs(types.list) do
     local K = wanted[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
     if K and is_made[K] then
-      local A, dtypes = M.accumulator(types, op, K), { t.name, M.result_dtype(types, op, t.name), op.finds and "i64" or nil }
+      local A, dtypes = M.accumulator(types, op, K), { t.name }
+      for _, output in ipairs(op.outputs) do dtypes[#dtypes + 1] = output.type or M.result_dtype(types, op, t.name) end
       for _, is_wide in ipairs { false, true } do
-        local fields = { op = op, K = K, D = t.name, dtypes = dtypes, is_wide = is_wide, heavy = false, weight = 1, sought = op.finds }
-        records[#records + 1] = kit.scan_record(fields, A, combine_for(op, A), function(given) return kit.record(op.c_name, given) end)
+        local fields = { op = op, K = K, D = t.name, dtypes = table.move(dtypes, 1, #dtypes, 1, {}), is_wide = is_wide, heavy = false, weight = 1,
+                         sought = op.finds }
+        local record_of = op.has_states and kit.states_record or kit.scan_record
+        records[#records + 1] = record_of(fields, A, states_for(op, A), function(given) return kit.record(op.c_name, given) end)
       end
     end
   end
@@ -322,12 +324,13 @@ function M.packed(kit, op, built)
     local K = built[t.name] and t.kind ~= "bits" and kind.compute_type(types, op, t.name)
     if K then
       local A = kind.accumulator(types, op, K)
-      local dag = op.has_states and kit.states(op, A)
+      local dag, ins = op.has_states and kit.states(op, A), {}
+      for k, input in ipairs(op.inputs) do ins[k] = { type = input.type or A } end
       dtypes[#dtypes + 1] = string.pack("<I4I4I4s4s4", t.index, types.by_name[A].index, types.by_name[kind.result_dtype(types, op, t.name)].index,
                                         op.name, kit.kernel_name(op, A, "combine"))
         .. (dag and string.pack("<s4s4", op.reducer.lift and kit.kernel_name(op, A, "lift") or "",
                                 op.reducer.finish and kit.kernel_name(op, A, "finish") or "")
-            .. indices(dag.parts) .. indices(table.move(dag.lift.inputs, 1, #op.inputs, 1, {})) .. indices(dag.finish.outputs) or "")
+            .. indices(dag.parts) .. indices(ins) .. indices(dag.finish.outputs) or "")
     end
   end
   for k, value in ipairs(op.initials or { op.initial }) do initials[k] = string.pack("<d", value) end

@@ -14,6 +14,15 @@ strict='-Wall -Wextra -Werror'
 command -v c++ >/dev/null || skip_all 'no c++ on this machine'
 
 ops='--ops add,gelu,less,leaky_relu,where,astype,full,copy,arange,linspace,sum,softmax,logsumexp --dtypes bool,i32,f16,f32'
+# A user's scans with states, which a tree has together with their kernels for the CPU.
+cat >"$work/scans.lua" <<'LUA'
+scan "acme.first_max" { doc = "The largest element so far, and its place.", dtypes = numeric, outputs = "values, i64 indices",
+  initial = { values = -INFINITY, indices = -1 }, state = "T v, i64 i", lift = "v = x; i = index;",
+  combine = "take = b.v > a.v; v = take ? b.v : a.v; i = take ? b.i : a.i;", finish = "values = a.v; indices = a.i;" }
+scan "acme.norm" { doc = "Norms.", dtypes = floating, lift = "x * x", combine = "a + b", finish = "sqrt(a)", initial = 0.5 }
+adjoint "acme.norm_backward" { doc = "The derivative.", of = "acme.norm", inputs = "grad, x", reads = "out", dtypes = floating,
+  lift = "out == 0 ? 0 : grad / out", combine = "a + b", finish = "x * a" }
+LUA
 generate() { lua5.4 "$source/build.lua" generate --prefix mine $ops "$@"; }
 files() { sed -n "s/^$2 //p" "$work/$1/sources.txt" | sed "s|^|$work/$1/|"; }
 compile() { # compile TREE SUFFIX COMMAND... : the files on standard input, one by one, to objects beside them, where there are none
@@ -44,11 +53,14 @@ check() { # check TREE FLAGS OBJECTS-OF...
 }
 
 abi() { files "$1" abi | compile "$1" .o cc -std=c11 -O0 $strict; }
-try 'a tree with C and CUDA kernels, and functions for tvm-ffi' generate --target c,cuda --abi tvm-ffi --out "$work/both"
+plain=$ops
+ops=$(echo "$ops" | sed 's/logsumexp/&,acme.first_max,acme.norm,acme.norm_backward/')
+try 'a tree with C and CUDA kernels, of scans with states, too, and functions for tvm-ffi' generate --spec "$work/scans.lua" --target c,cuda --abi tvm-ffi --out "$work/both"
+ops=$plain
 try '  the core' core both -DMINE_QN_ONE_LEVEL
 try '  C kernels' kernels both
 try '  the functions' abi both
-check both -DWITH_TVM_FFI core kernel cuda cuda_core abi
+check both '-DWITH_TVM_FFI -DWITH_SCANS' core kernel cuda cuda_core abi
 try 'a tree with CUDA kernels alone' generate --target cuda --out "$work/alone"
 [ -z "$(files alone kernel)" ] && ! ls "$work"/alone/kernels/*.c "$work"/alone/kernels/*.h >"$said" 2>&1
 ok $? '  has no C kernels'

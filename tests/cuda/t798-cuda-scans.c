@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tags: long
  *
- * t798-cuda-scans: every op that scans on CUDA tensors, also those that find places, its derivative, and one of a spec at run time, along any
+ * t798-cuda-scans: every op that scans on CUDA tensors, also those that find places, its derivative, and those of a spec at run time, with and without states, along any
  * axis, from either end, shifted or not, called or planned, in place, with and without a workspace, beside which nothing is written: the bytes that the CPU gives, those around the outputs included, and the
  * same refusals. Without a GPU, by the fake driver, f32 and one dtype of each op, another each day; with QUERN_TEST_GPU=1 all, and large
  * ones. QUERN_TEST_SHARD=k/n takes each n-th op and dtype. */
@@ -15,17 +15,17 @@ static int64_t n_cut; /* calls that a workspace helped */
 /* The first output of a call in place is its first input. A derivative's inputs are grad, and of the scan's input and outputs what it reads. */
 typedef struct scan_case {
   quern_op *op;
-  operand in[3], out[2]; /* the second output: the places of an op that finds */
-  mirror on_in[3], on_out[2];
+  operand in[3], out[4]; /* the second output: the places of an op that finds */
+  mirror on_in[3], on_out[4];
   int64_t axis;
   int n_in, n_out, include_initial, exclusive, reverse, is_in_place;
 } scan_case;
 
 static quern_status call_there(scan_case *c, const quern_call *call, int is_planned) {
-  DLTensor *in[3] = {&c->on_in[0].t, &c->on_in[1].t, &c->on_in[2].t}, *out[2] = {c->is_in_place ? in[0] : &c->on_out[0].t, &c->on_out[1].t};
+  DLTensor *in[3] = {&c->on_in[0].t, &c->on_in[1].t, &c->on_in[2].t}, *out[4] = {c->is_in_place ? in[0] : &c->on_out[0].t, &c->on_out[1].t, &c->on_out[2].t, &c->on_out[3].t};
   if (!is_planned) return quern_op_call(c->op, c->n_in, in, c->n_out, out, call);
   quern_plan *plan = NULL;
-  void *x = (char *)in[0]->data + in[0]->byte_offset, *y[2] = {NULL, NULL};
+  void *x = (char *)in[0]->data + in[0]->byte_offset, *y[4] = {NULL};
   for (int k = 0; k < c->n_out; k++) y[k] = (char *)out[k]->data + out[k]->byte_offset;
   quern_status status = quern_op_prepare(c->op, 1, in, c->n_out, out, call, &plan);
   if (!status) status = quern_plan_run(plan, &x, y, call);
@@ -56,7 +56,7 @@ static void run_case(scan_case *c, rng *r) {
   named_params p;
   size_t bytes = 0;
   workspace w = {0};
-  DLTensor *in[3], *there_in[3], *out[2], *there_out[2];
+  DLTensor *in[3], *there_in[3], *out[4], *there_out[4];
   group_count(1);
   if (!scan_params(&p, info, c)) bail("%s has other parameters", info->name);
   for (int k = 0; k < c->n_in; k++) {
@@ -147,7 +147,7 @@ static void draw_case(quern_op *op, quern_op *back, ref_dtype d, int64_t most, i
   }
   const uint64_t shift = rng_below(r, 4);
   c.include_initial = shift == 1, c.exclusive = shift == 2;
-  quern_shape measured[2] = {{.size = sizeof measured[0]}, {.size = sizeof measured[0]}};
+  quern_shape measured[4] = {{.size = sizeof measured[0]}, {.size = sizeof measured[0]}, {.size = sizeof measured[0]}, {.size = sizeof measured[0]}};
   row_layout(&c.in[0], d, ndim, shape, 0, r);
   row_fill(&c.in[0], r);
   const quern_op_info *info = quern_op_describe(op);
@@ -168,31 +168,50 @@ static void draw_case(quern_op *op, quern_op *back, ref_dtype d, int64_t most, i
 }
 
 /* Draws the cases of an op and a dtype. */
-static void draw_cases(quern_op *op, int number, ref_dtype d) {
+static void draw_cases(quern_ctx *ctx, quern_op *op, int number, ref_dtype d) {
   char name[80];
   quern_op *back = NULL;
   rng r;
   rng_seed(&r, 79800 + 100 * (uint64_t)number + (uint64_t)d);
   snprintf(name, sizeof name, "%s_backward", quern_op_describe(op)->name);
-  if (ref_dtype_kind(d) == REF_KIND_FLOAT && quern_op_find(NULL, name, &back)) back = NULL;
+  if (ref_dtype_kind(d) == REF_KIND_FLOAT && quern_op_find(ctx, name, &back)) back = NULL;
   for (int k = 0; k < (is_on_gpu() ? 200 : 30); k++) draw_case(op, k % (is_on_gpu() ? 2 : 3) == 1 ? back : NULL, d, is_on_gpu() && k % 10 == 0 ? 3000000 : 9500, 0, &r);
   for (int k = 0; k < (is_on_gpu() ? 20 : 3); k++) draw_case(op, k % (is_on_gpu() ? 2 : 3) == 1 ? back : NULL, d, 9500, is_on_gpu() && k > 4 ? 3000000 : 17000 + k * 60000, &r);
   quern_op_release(back);
 }
 
-/* A scan of a spec that is loaded at run time. */
+/* Scans of a spec that is loaded at run time: a combine alone; states of one part and of several, several outputs, places in `lift` and
+ * `finish`; a derivative that reads what is before, and one that has neither `lift` nor `finish`. */
 static void test_spec(void) {
-  static const char spec[] = "scan \"acme.length\" { doc = \"The length up to here.\", dtypes = floating,\n"
-                             "  combine = \"sqrt(a * a + b * b)\", initial = 0 }\n";
+  static const char spec[] =
+      "scan \"acme.length\" { doc = \"The length up to here.\", dtypes = floating,\n"
+      "  combine = \"sqrt(a * a + b * b)\", initial = 0 }\n"
+      "adjoint \"acme.length_backward\" { doc = \"Sums.\", of = \"acme.length\", inputs = \"grad, x\", dtypes = floating, combine = \"a + b\" }\n"
+      "scan \"acme.first_max\" { doc = \"The largest so far, and its place.\", dtypes = numeric, outputs = \"values, i64 indices\",\n"
+      "  initial = { values = -INFINITY, indices = -1 }, state = \"T v, i64 i\", lift = \"v = x; i = index;\",\n"
+      "  combine = \"take = b.v > a.v; v = take ? b.v : a.v; i = take ? b.i : a.i;\", finish = \"values = a.v; indices = a.i;\" }\n"
+      "scan \"acme.moments\" { doc = \"Four sums.\", dtypes = floating, accumulate = \"wide\", outputs = \"mean, f64 weighted, i32 above, i64 places\",\n"
+      "  initial = { mean = NAN, weighted = 0.5, above = -3, places = 7 }, state = \"T s, f64 w, i64 k, i32 n\",\n"
+      "  lift = \"s = x; w = (f64)x * (f64)index; k = index; n = (i32)(x > 0);\",\n"
+      "  combine = \"s = a.s + b.s; w = a.w + b.w; k = a.k + b.k; n = a.n + b.n;\",\n"
+      "  finish = \"mean = a.s / (T)(index + 1); weighted = a.w; above = a.n; places = a.k + (signbit(x) ? index : 0);\" }\n"
+      "scan \"acme.norm\" { doc = \"Norms.\", dtypes = floating, lift = \"x * x\", combine = \"a + b\", finish = \"sqrt(a)\", initial = 0.75 }\n"
+      "adjoint \"acme.norm_backward\" { doc = \"Odd sums.\", of = \"acme.norm\", inputs = \"grad, x\", reads = \"out\", before = \"out\",\n"
+      "  dtypes = floating, lift = \"grad * (T)(index + 1) - out\", combine = \"a + b\", finish = \"x * a + out\" }\n";
+  static const struct {
+    const char *name;
+    ref_dtype d[2];
+  } ops[] = {{"acme.length", {REF_F32, REF_F16}}, {"acme.first_max", {REF_F32, REF_I16}}, {"acme.moments", {REF_F32, REF_BF16}}, {"acme.norm", {REF_F32, REF_F64}}};
   quern_ctx *ctx = ctx_with((quern_options){.jit = QUERN_JIT_SYNC, .threads = 1});
-  quern_op *op;
-  if (quern_spec_load_text(ctx, "length.lua", spec, sizeof spec - 1) || quern_op_find(ctx, "acme.length", &op))
-    bail("%s", quern_last_error());
-  group_begin("a scan of a spec on CUDA tensors: the bytes of the CPU");
-  draw_cases(op, 90, REF_F32);
-  draw_cases(op, 91, REF_F16);
-  group_end();
-  quern_op_release(op);
+  if (quern_spec_load_text(ctx, "scans.lua", spec, sizeof spec - 1)) bail("%s", quern_last_error());
+  for (int i = 0; i < (int)(sizeof ops / sizeof *ops); i++) {
+    quern_op *op;
+    if (quern_op_find(ctx, ops[i].name, &op)) bail("%s", quern_last_error());
+    group_begin("%s of a spec on CUDA tensors: the bytes of the CPU", ops[i].name);
+    for (int k = 0; k < 2; k++) draw_cases(ctx, op, 90 + 2 * i + k, ops[i].d[k]);
+    group_end();
+    quern_op_release(op);
+  }
   quern_ctx_release(ctx);
 }
 
@@ -213,7 +232,7 @@ int main(void) {
       snprintf(list, sizeof list, " %s ", dtypes);
       if (!strstr(list, word) || (day >= 0 && d != REF_F32 && (i + d) % REF_N_DTYPES != day)) continue;
       if (is_on_gpu() && number++ % n_shards != shard) continue;
-      draw_cases(op, i, (ref_dtype)d);
+      draw_cases(NULL, op, i, (ref_dtype)d);
     }
     group_end();
     quern_op_release(op);

@@ -171,7 +171,7 @@ static int call(quern_op *op, const char *name, int n_in, int dtype, const layou
   const quern_scalar whole = {QUERN_I64, {.i = -3}};
   const quern_call with = {.size = sizeof with, .params = dtype == I64 ? &whole : &three,
                            .n_params = quern_op_describe(op)->n_params};
-  char explain[4096] = "", tier[64], compiles[64];
+  char explain[16384] = "", tier[64], compiles[64];
   if (quern_op_call(op, n_in, in, n_out, out, &with)) return 1;
   for (int k = 0; k < n_out; k++) {
     int64_t n = 1;
@@ -244,7 +244,7 @@ int main(int argc, char **argv) {
   if (ahead_register && ahead_register()) return 3; /* registered twice: no matter */
   if (quern_ctx_create(&options, &ctx)) return 3;
   if (rows) {
-    failed = spec && (quern_spec_load(ctx, spec) || all_calls(ctx, "spec", "y = acme.norm(acme.swish(x, 0.5), axis=-1); z = acme.grow(x * b, axis=-1, exclusive=1) * 2", 2, 1));
+    failed = spec && (quern_spec_load(ctx, spec) || all_calls(ctx, "spec", "y = acme.grow(acme.swish(x, 0.5) / acme.norm(acme.swish(b, 2.0) + x, axis=-1), axis=-1, exclusive=1) * acme.swish(x, 0.25) + b", 2, 1));
     for (size_t i = 0; i < sizeof reducing / sizeof reducing[0] && !failed; i++)
       failed = all_calls(ctx, reducing[i].name, reducing[i].text, reducing[i].n_in, reducing[i].takes_floats);
   } else if (spec) {

@@ -12,7 +12,7 @@ static quern_ctx *ways[N_WAYS]; /* NULL: none here */
 
 /* An expression, A being its axis, and what is computed instead: lines "name = expression" and "name = @op flags argument"; flags: - or r, x. */
 typedef struct composed {
-  const char *text, *lines[8];
+  const char *text, *lines[9];
   int exact_dtypes; /* nothing is rounded between its parts whatever the dtype: also of dtypes that others compute for */
 } composed;
 
@@ -32,6 +32,11 @@ static const composed cases[] = {
      {"s = @cumulative_sum - x", "y = x - max(s, axis=A)", "z = sum(s, axis=A)"}, 0},
     {"y = cumulative_sum(x - mean(cumulative_sum(w, axis=A), axis=A), axis=A, reverse=1) * w",
      {"c = @cumulative_sum - w", "d = x - mean(c, axis=A)", "r = @cumulative_sum r d", "y = r * w"}, 0},
+    {"y = cumulative_sum(sigmoid(x) / sum(sigmoid(w) + x, axis=A), axis=A, reverse=1) * sigmoid(x * w) + cumulative_sum(sigmoid(x) + sigmoid(w), axis=A, reverse=1) - "
+     "cumulative_max(x * w, axis=A, reverse=1)",
+     {"t = sigmoid(w) + x", "q = sigmoid(x) / sum(t, axis=A)", "r = @cumulative_sum r q", "p = sigmoid(x) + sigmoid(w)", "c = @cumulative_sum r p",
+      "m = x * w", "n = @cumulative_max r m",
+      "y = r * sigmoid(x * w) + c - n"}, 0}, /* interpreted, in portions of a block */
     {"y = cumulative_sum(softmax(x, axis=A), axis=A)", {"p = softmax(x, axis=A)", "y = @cumulative_sum - p"}, 0},
     {"y = cumulative_sum(cumulative_sum(x, axis=A, reverse=1), axis=A, reverse=1)", {"s = @cumulative_sum r x", "y = @cumulative_sum r s"}, 0},
 };

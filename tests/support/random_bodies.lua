@@ -154,6 +154,13 @@ function M.spec(n_ops)
     spec[#spec + 1] = string.format('op "%s" { doc = "random", inputs = "%s", dtypes = "%s", body = [=[\n    %s\n  ]=] }', name,
                                     table.concat(inputs, ", "), t, bodies[name])
   end
+  for _, t in ipairs { "f32", "f64" } do -- not random: what a compiler may make of them has another zero's sign
+    local name = "dag_negative_" .. t
+    bodies[name] = string.format("%s p = copysign(0, x);\n    %s q = copysign(0, y);\n    %s r = copysign(2, z);\n    "
+                                 .. "return z < 2 ? -fma(p, r, q) : fma(q, r, -fma(p, 2, q));", t, t, t)
+    spec[#spec + 1] = string.format('op "%s" { doc = "signs of zeros", inputs = "x, y, z", dtypes = "%s", body = [=[\n    %s\n  ]=] }', name, t,
+                                    bodies[name])
+  end
   local names = {}
   for name in pairs(bodies) do names[#names + 1] = name end
   table.sort(names)

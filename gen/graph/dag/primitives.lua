@@ -24,7 +24,7 @@
 --   c, cuda     the spelling in a target: $1 $2 $3 are the arguments, $t the type computed in, $f the first argument's; other
 --               words are the target's. Or a table of spellings by computed type or kind; of_bool: the first argument is a
 --               condition; constant: the last argument is a constant; of_operand: it is an operand, so that a NaN has
---               the bits that it has in memory; any: all else
+--               the bits that it has in memory; of_fused: the first one is an fma, or a choice that has one; any: all else
 --   cuda_free   the spelling as an operand where a NaN's bits do not matter: the hardware changes signs as it reads
 --   exact       the spelling in numbers of 113 bits, conditions as int, for `check --measure`; nil: bodies that use the operation are
 --               not measured
@@ -140,7 +140,7 @@ primitive {
   fold = function(x) return -x end,
   evaluate = function(x) return -x end,
   derive = { "-grad" },
-  c = { float = "-($1)", integer = "q_neg_$t($1)" },
+  c = { float = "-($1)", of_fused = "q_neg_$t($1)", integer = "q_neg_$t($1)" }, -- GCC makes of -fma(x, y, z) what has another zero's sign
   cuda = "q_neg_$t($1)",
   cuda_free = { f32 = "-($1)", f64 = "-($1)" },
   exact = "-$1",

@@ -59,11 +59,13 @@ function M.widen(types, dtype)
   return M.WIDEN[dtype] or t.is_made and t.kind == "float" and "q_" .. dtype .. "_f32(%s)" or nil
 end
 
--- const TYPE in_x = ...; for an input; TYPE is its node's. load: the text of the load, or nil: at index i; width: of a condition, 8 if nil
+-- const TYPE in_x = ...; for an input; TYPE is its node's (is_stored: see targets/signs.lua). load: the text of the load, or nil: at
+-- index i; width: of a condition, 8 if nil
 function M.input(types, operand, node, load, width)
   load, width = load or M.load(operand), width or 8
   if node.type == "bool" then return string.format("const m%d %s = Q_MASK(m%d, %s != 0);", width, operand.name, width, load) end
   local widen = node.type == "f32" and M.widen(types, operand.dtype)
+  if node.is_stored then return string.format("const %s %s = (%s)%s;", node.type, operand.name, node.type, load) end
   local text = operand.dtype == node.type and load or widen and widen:format(load)
     or cast_text(types, operand.dtype, node.type, load)
   return string.format("const %s %s = %s;", node.type, operand.name, text)
@@ -80,6 +82,7 @@ end
 -- The stored value of a result in a dtype, every NaN made canonical. (q_max_f32 and q_max_f64 give only the canonical NaN.)
 function M.output(types, dtype, node, value)
   if node.type == "bool" then return string.format("(bool_s)(%s & 1)", value) end
+  if node.is_stored then return string.format("(%s)%s", types.by_name[dtype].c, value) end
   if (node.is_canonical or node.op == "maximum") and dtype == node.type then return value end
   return cast_text(types, node.type, dtype, value)
 end

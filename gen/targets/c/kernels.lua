@@ -15,6 +15,7 @@ local far = require "gen.targets.c.far"
 local strips = require "gen.targets.c.strips"
 local variants = require "gen.targets.variants"
 local operands_of = require "gen.targets.operands"
+local signs = require "gen.targets.signs"
 
 local M = {}
 
@@ -71,9 +72,12 @@ M.DEEP = 40 -- operations that wait for one another: more than a processor overl
 -- The pragma before a kernel's loops, a special one with casts of f16; and the pragma before its main loop, a special one if the
 -- body is deep.
 local function loop_pragmas(record, nodes)
-  local is_f16 = false
-  for _, dtype in ipairs(record.dtypes) do is_f16 = is_f16 or dtype == "f16" end
-  for _, node in ipairs(nodes) do is_f16 = is_f16 or (node.op == "round" and node.name == "f16") end
+  local is_f16, is_stored = false, false
+  for _, node in ipairs(nodes) do
+    is_f16 = is_f16 or (node.op == "round" and node.name == "f16")
+    is_stored = is_stored or node.is_stored
+  end
+  for _, dtype in ipairs(record.dtypes) do is_f16 = is_f16 or (dtype == "f16" and not is_stored) end
   if is_f16 then return "Q_IVDEP_F16", "Q_IVDEP_F16" end
   return "Q_IVDEP", dag_of.depth(nodes) > M.DEEP and "Q_IVDEP_DEEP" or "Q_IVDEP"
 end
@@ -427,6 +431,7 @@ end
 -- One kernel's function. templates: of M.sources; tables: list -> C name; prefix: before its name, or nil: the library's
 function M.kernel(types, record, dag, templates, tables, prefix)
   local name, values = record.template, nil
+  dag = dag and signs.dag(types, record, dag) or dag
   if dag then
     name, values = elementwise_values(types, record, dag, templates, tables)
   elseif record.values then

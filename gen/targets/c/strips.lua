@@ -150,7 +150,7 @@ local function cut_of(types, roots, variable_of, options)
 end
 
 -- Whether a kernel's main loop goes over strips. Its operands must be contiguous, and it must look up small tables or be built
--- ahead for f16 (only such records have a D; Clang, which compiles at run time, vectorises the casts itself).
+-- ahead for f16 and cast (only such records have a D; Clang, which compiles at run time, vectorises the casts itself).
 function M.serves(types, record, operands, roots, is_rare)
   for _, operand in ipairs(operands) do
     if operand.is_used and operand.class ~= "c" and not (operand.is_input and operand.class == "b") then return false end
@@ -158,7 +158,7 @@ function M.serves(types, record, operands, roots, is_rare)
   for _, node in ipairs(dag_of.order(roots)) do
     if is_lookup(node) then return true end
   end
-  return record.D == "f16" and record.K == "f32" and not is_rare and width_of(types, roots) == 32
+  return record.D == "f16" and not roots[1].is_stored and not is_rare and width_of(types, roots) == 32
 end
 
 local function is_half(operand, node) return operand.dtype == "f16" and node.type == "f32" end

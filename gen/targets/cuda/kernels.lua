@@ -15,6 +15,7 @@ local target_cuda = require "gen.targets.cuda.emit"
 local variants = require "gen.targets.variants"
 local variants_cuda = require "gen.targets.cuda.variants"
 local operands_of = require "gen.targets.operands"
+local signs = require "gen.targets.signs"
 local rows_cuda = require "gen.targets.cuda.rows"
 local scans_cuda = require "gen.targets.cuda.scans"
 local short_rows = require "gen.targets.cuda.short_rows"
@@ -128,6 +129,7 @@ end
 -- nil, as of targets/cuda/emit.lua
 local function input_text(types, operand, node, value, moved, looked_at)
   if node.type == "bool" then return string.format("const bool %s = %s != 0;", operand.name, value) end
+  if node.is_stored then return string.format("const %s %s = (%s)%s;", node.type, operand.name, node.type, value) end
   -- Results computed from a NaN are made canonical when they are stored.
   local widened = not moved and node.type == "f32"
   if widened and looked_at == "sign" then widened = widened_with_sign(types, operand.dtype)
@@ -150,6 +152,7 @@ end
 -- The stored value of a result.
 local function output_text(types, operand, node, value, moved)
   if node.type == "bool" then return string.format("(bool_s)(%s)", value) end
+  if node.is_stored then return string.format("(%s)%s", types.by_name[operand.dtype].c, value) end
   if moved and types.by_name[operand.dtype].kind == "bits" then return value end
   if moved then return cast_text(types, moved, operand.dtype, element_text(types, moved, value)) end
   return cast_text(types, node.type, operand.dtype, value)
@@ -224,6 +227,7 @@ local for_rows = { input_text = input_text, output_text = output_text, param_tex
 -- The template's values for a record; entry: { record, dag or nil: a conversion }.
 local function values_of(types, entry, comment, parsed, tables)
   local record, dag = entry.record, entry.dag
+  dag = dag and not record.by and signs.dag(types, record, dag) or dag
   if record.by then
     local values = record.by.values(for_rows, types, entry, parsed, tables)
     values.comment, values.index, values.resident = comment, record.is_wide and "u64" or "u32",

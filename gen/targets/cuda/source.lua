@@ -87,7 +87,9 @@ local function entry_of_scan(model, op, request)
   if not K then return nil, string.format("%s: no dtype '%s'", op.name, request.dtypes[1]), "dtype" end
   local A = kind.accumulator(types, op, K)
   local fields = { op = op, K = K, dtypes = table.move(request.dtypes, 1, n, 1, {}), sought = kind.sought(op) }
-  local record = scans_cuda.record(fields, A, expr.combine(model, op, A), function(given) return given end)
+  local by, of = scans_cuda, expr.combine
+  if op.has_states then by, of = adjoints_cuda.forward, states.of end
+  local record = by.record(fields, A, of(model, op, A), function(given) return given end)
   return { record = record, dag = record.dag }
 end
 

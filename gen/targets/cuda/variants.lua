@@ -134,7 +134,7 @@ end
 
 -- The functions that kinds of op use to make records of their own.
 local kit = { record = M.record, rows_record = rows_cuda.record, row_forms = row_forms, scan_record = scans_cuda.record, adjoint_record = adjoints_cuda.record,
-              kernel_dtypes = variants.kernel_dtypes, saturate = saturate.dag, INDEX_DTYPE = M.INDEX_DTYPE }
+              states_record = adjoints_cuda.forward.record, kernel_dtypes = variants.kernel_dtypes, saturate = saturate.dag, INDEX_DTYPE = M.INDEX_DTYPE }
 
 -- The records of one op, sorted by kernel dtype; arguments as those of variants.of_op.
 function M.of_op(types, op, wanted, policy, dag_for, combine_for)

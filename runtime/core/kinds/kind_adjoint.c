@@ -19,7 +19,6 @@
 #include "core/row/scan_axis.h"
 #include "core/row/scan_launch.h"
 #include "core/tensor/apart.h"
-#include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_adjoint;
 
@@ -246,10 +245,6 @@ static quern_status read_call(const quern_op *op, DLTensor *const *in, DLTensor 
   if ((status = qn_resolve_stored(info, 0, call->promoted, result->dtype))) return status;
   if ((status = qn_tensor_check_shape(info->name, &info->args[info->n_in], 0, result, call->tensor[0].ndim, call->shape))) return status;
   if ((status = qn_tensor_check_devices(info->name, info->args, info->n_in, call->tensor, 1, result, &call->device))) return status;
-  char text[QN_DEVICE_CHARS];
-  if (call->device.device_type != kDLCPU && call->op->states[call->promoted])
-    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
-                          qn_device_text(call->device, text));
   if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
   for (int32_t k = 0; k <= info->n_in; k++)
     if (!call->tensor[k].ref.base) return QUERN_OK;

@@ -22,7 +22,6 @@
 #include "core/row/scan_axis.h"
 #include "core/row/scan_launch.h"
 #include "core/tensor/apart.h"
-#include "core/tensor/device.h"
 
 extern const qn_kind qn_kind_scan;
 static const qn_backend scan_cpu;
@@ -144,14 +143,28 @@ static quern_status check_apart(const quern_op_info *info, const scan_call *call
 }
 
 /* What a device stores before the results, or behind them. */
-static void set_initial(const scan_call *call, const int64_t offset[2], qn_decision *decision) {
-  const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {call->op->initial, 0}}};
-  uint64_t bits[2];
-  qn_params_number(&scalar, call->tensor[1].dtype, bits);
-  const int has_places = decision->n_operands > 2;
-  qn_scan_launch_set(decision, (qn_scan_launch){
-      .is_first_stored = is_shifted(call), .first = bits[0], .first_offset = offset[0], .state_bytes = has_places ? 16 : 8,
-      .n_more = has_places ? 2 : 0, .more = {(uint64_t)decision->shape_params[2], (uint64_t)offset[1]}});
+static void set_initial(const scan_call *call, const int64_t *offset, qn_decision *decision) {
+  const int32_t n_out = decision->n_operands - 1;
+  const int64_t turn = decision->shape_params[2];
+  uint64_t first[QN_SCAN_MAX_OUTPUTS][2] = {{0}};
+  for (int32_t k = 0; k < n_out; k++) {
+    const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {k ? call->op->others[k - 1] : call->op->initial, 0}}};
+    qn_params_number(&scalar, call->tensor[1 + k].dtype, first[k]);
+  }
+  qn_scan_launch scan = {.is_first_stored = is_shifted(call), .first = first[0][0], .first_offset = offset[0], .state_bytes = n_out > 1 ? 16 : 8,
+                         .n_more = n_out > 1 ? 2 : 0, .more = {(uint64_t)turn, (uint64_t)offset[1]}};
+  if (call->op->has_states) {
+    scan.state_bytes = QN_SCAN_STATE;
+    scan.more[0] = (uint64_t)-1; /* no input is read one place earlier */
+    scan.more[1] = turn < 0 ? 0 : (uint64_t)turn;
+    scan.more[2] = turn < 0 ? 1 : (uint64_t)-1;
+    scan.n_more = 3;
+    for (int32_t k = 1; k < n_out; k++) {
+      scan.more[scan.n_more++] = first[k][0];
+      scan.more[scan.n_more++] = (uint64_t)offset[k];
+    }
+  }
+  qn_scan_launch_set(decision, scan);
 }
 
 static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, int needs_data,
@@ -169,10 +182,6 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   if ((status = qn_tensor_check_devices(info->name, info->args, 1, call->tensor, info->n_out, call->tensor + 1, &decision->device)))
     return status;
   const int is_here = decision->device.device_type == kDLCPU;
-  char text[QN_DEVICE_CHARS];
-  if (!is_here && call->op->has_states)
-    return qn_status_fail(QUERN_E_DEVICE, "%s: its tensors are on %s, but it runs on the cpu only; copy them there", info->name,
-                          qn_device_text(decision->device, text));
   if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
   if ((status = qn_decide_check_backend(info, decision))) return status;
   if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
@@ -216,7 +225,7 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   const uint32_t is_empty = !is_here && extent == 0 && call->tensor[1].n_elements;
   qn_row_normalise(ndim, shape[0], 1u << call->axis.axis, is_empty, 1, &walked[0], info->n_out, &walked[1], &decision->nest, &decision->count);
   decision->nest.has_handles = decision->backend->has_handles;
-  int64_t offset[2] = {0, 0};
+  int64_t offset[QN_SCAN_MAX_OUTPUTS] = {0};
   for (int32_t k = 0; k < info->n_out && extent; k++) offset[k] = -skipped * strides[1 + k][call->axis.axis] * walked[1 + k].size;
   set_initial(call, offset, decision);
   if (!is_here && decision->backend->stand_in && (status = decision->backend->stand_in(op, decision->dtypes, decision))) return status;

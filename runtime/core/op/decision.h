@@ -30,7 +30,7 @@ typedef struct qn_decision {
   qn_params params;
   const void *of_kind; /* of a kind with further data (qn_builtin.of_kind): what runs */
   int64_t count, shape_params[3]; /* the elements along the axes; the parameters that give the shape */
-  uint64_t launch[7]; /* of kernels that are launched as scans are: row/scan_launch.h */
+  uint64_t launch[13]; /* of kernels that are launched as scans are: row/scan_launch.h */
 } qn_decision;
 
 #endif

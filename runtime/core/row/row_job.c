@@ -72,23 +72,28 @@ static int runs(const qn_row_program *program, const qn_row_job *job, int32_t i)
   return program->stages[i].is_again ? !job->is_kept : job->is_kept;
 }
 
-/* Scratch bytes for each element of what runs before a stage: its scans with all that they read. */
-static int32_t bytes_of_feeders(const qn_row_program *program, const qn_row_job *job, const qn_row_stage *of) {
-  int32_t bytes = 0;
+/* Scratch bytes for each element of what runs before a stage: its scans; *whole, in addition: what they scan. With portions those are of
+ * the largest scan, as each one's are gone before the next. */
+static int32_t bytes_of_feeders(const qn_row_program *program, const qn_row_job *job, const qn_row_stage *of, int32_t *whole) {
+  int32_t all = 0, most = 0;
   for (int32_t s = 0; s < program->n_stages; s++) {
     const qn_row_stage *stage = &program->stages[s];
     if (!(of->feeders >> s & 1)) continue;
-    bytes += qn_dtype_infos[stage->scan->scan->dtype].size;
-    if (!stage->variant) bytes += qn_row_bytes(job, stage->scan->from, stage->scan->scan->dtype);
+    int32_t bytes = 0;
+    *whole += qn_dtype_infos[stage->scan->scan->dtype].size;
+    if (!stage->variant) *whole += qn_row_bytes(job, stage->scan->from, stage->scan->scan->dtype);
     if (stage->steps && !job->kernel[s]) bytes += stage->steps->temp_bytes;
     for (int32_t i = 0; i < stage->n_in; i++)
       if (stage->values[i] < QN_ROW_OUTPUT) bytes += qn_row_bytes(job, stage->values[i], kernel_dtype_of(stage, i));
+    all += bytes;
+    if (bytes > most) most = bytes;
   }
-  return bytes;
+  return job->portion ? most : all;
 }
 
 /* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries; of all stages together, or, if is_each, of the
- * largest one; of a program with scans always that, as a stage's blocks are gone before the next. With portions, blocks of what is not reduced have the elements of a portion only; the rest counts in full. */
+ * largest one; of a program with scans always that, as a stage's blocks are gone before the next. With portions, blocks of what is neither
+ * reduced nor scanned have the elements of a portion only; the rest counts in full. */
 static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job, int is_each) {
   int32_t bytes = 0, most = 0, reduction = 0;
   const int32_t portions = job->portion ? (int32_t)(QN_ROW_CHUNK / job->portion) : 1;
@@ -100,8 +105,8 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
       continue;
     }
     if (is_each || program->n_scans) bytes = 0;
-    if (stage->feeders) bytes += bytes_of_feeders(program, job, stage);
     int32_t reduced = 0;
+    const int32_t of_feeders = stage->feeders ? bytes_of_feeders(program, job, stage, &reduced) : 0;
     if (stage->steps && !job->kernel[s]) bytes += stage->steps->temp_bytes;
     for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
       const uint8_t value = stage->values[i];
@@ -119,6 +124,8 @@ static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job 
         if (value == QN_ROW_INDEX && stage->reduces[i].by->finds) continue; /* few: SLACK */
         if (value < QN_ROW_OUTPUT && !job->narrow[reduction]) reduced += qn_row_bytes(job, value, qn_reducer_dtype(stage->reduces[i].by, p));
       }
+    if (!job->portion) bytes += of_feeders;
+    else if (bytes < of_feeders) bytes = of_feeders;
     bytes = (bytes + portions - 1) / portions + reduced;
     if (bytes > most) most = bytes;
   }
@@ -419,7 +426,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     for (int32_t levels = job->n_levels;;) {
       const int64_t nodes = (int64_t)bytes_of_nodes(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1);
       int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program) - SLACK) / bytes / QN_ROW_CHUNK : INT64_MAX;
-      if (chunks < 1 && !program->n_scans && job->portion != QN_ROW_CHUNK / 8) {
+      if (chunks < 1 && job->portion != QN_ROW_CHUNK / 8) {
         job->portion = job->portion ? job->portion / 2 : QN_ROW_CHUNK / 2;
         bytes = bytes_an_element(program, job, 1);
         continue;

@@ -14,7 +14,7 @@ typedef struct qn_scan_launch {
   int32_t state_bytes, n_more;
   uint64_t first;          /* its bits in the output's dtype */
   int64_t first_offset;    /* bytes from a row's first other result to it */
-  uint64_t more[3];        /* the fields that these kernels have and others have not */
+  uint64_t more[9];        /* the fields that these kernels have and others have not */
 } qn_scan_launch;
 
 _Static_assert(sizeof(qn_scan_launch) <= sizeof(((qn_decision *)0)->launch), "qn_decision.launch");

@@ -14,7 +14,8 @@ enum {
   QN_SCAN_SPREAD_BITS, QN_SCAN_STEP, QN_SCAN_ROW_PIECES, QN_SCAN_PIECE_DIVISOR, QN_SCAN_SPAN_DIVISOR = QN_SCAN_PIECE_DIVISOR + 2,
   QN_SCAN_INITIAL = QN_SCAN_SPAN_DIVISOR + 2, QN_SCAN_INITIAL_OFFSET, QN_SCAN_TOTALS, QN_SCAN_ENDS, QN_SCAN_FIELDS
   /* Then those of qn_scan_launch.more. Of an op that finds: the last place of the axis, if it is scanned from the end, else -1; bytes from a
-   * row's first place to that of no elements. Of an adjoint: those of qn_state_place, but for the first. */
+   * row's first place to that of no elements. Of states: those of qn_state_place from `last` to `step`; for each further output the result of
+   * no elements, and where it is. */
 };
 
 static inline qn_scan_launch qn_scan_launch_of(const qn_decision *decision) {

@@ -358,7 +358,8 @@ Q_FN f64 q_fma_f64(f64 a, f64 b, f64 c) { return q_fma_soft_f64(a, b, c); }
 
 /* X: the type, S and U: signed and unsigned of its width, W: what arithmetic is done in (never a signed type, never promoted to one), BITS: its
    width. A left shift extends the sign, which does not show, because GCC would narrow a zero-extended one to 16 bits, which AVX2 cannot shift.
-   The *c shifts take a count known to be inside the width; the others give 0 (or the sign) for any other count. */
+   The *c shifts take a count known to be inside the width; the others give 0 (or the sign) for any other count. Those of 8 bits follow below:
+   no vector has shifts of bytes, each by its own count. */
 #define Q_INTEGER(X, S, U, W, BITS)                                           \
   Q_FN X q_add_##X(X a, X b) { return (X)((W)a + (W)b); }                     \
   Q_FN X q_sub_##X(X a, X b) { return (X)((W)a - (W)b); }                     \
@@ -367,8 +368,7 @@ Q_FN f64 q_fma_f64(f64 a, f64 b, f64 c) { return q_fma_soft_f64(a, b, c); }
   Q_FN X q_max_##X(X a, X b) { return a > b ? a : b; }                        \
   Q_FN X q_min_##X(X a, X b) { return a < b ? a : b; }                        \
   Q_FN X q_shlc_##X(X a, X n) { return (X)((W)(S)a << ((W)n & (BITS - 1))); } \
-  Q_FN X q_shrc_##X(X a, X n) { return (X)(a >> ((W)n & (BITS - 1))); }       \
-  Q_FN X q_shl_##X(X a, X n) { return (U)n < BITS ? q_shlc_##X(a, n) : (X)0; }
+  Q_FN X q_shrc_##X(X a, X n) { return (X)(a >> ((W)n & (BITS - 1))); }
 Q_INTEGER(i8, i8, u8, u32, 8)
 Q_INTEGER(i16, i16, u16, u32, 16)
 Q_INTEGER(i32, i32, u32, u32, 32)
@@ -379,10 +379,19 @@ Q_INTEGER(u32, i32, u32, u32, 32)
 Q_INTEGER(u64, i64, u64, u64, 64)
 #undef Q_INTEGER
 
+#define Q_INTEGER_SHIFTED(X, U, BITS) \
+  Q_FN X q_shl_##X(X a, X n) { return (U)n < BITS ? q_shlc_##X(a, n) : (X)0; }
+Q_INTEGER_SHIFTED(i16, u16, 16)
+Q_INTEGER_SHIFTED(i32, u32, 32)
+Q_INTEGER_SHIFTED(i64, u64, 64)
+Q_INTEGER_SHIFTED(u16, u16, 16)
+Q_INTEGER_SHIFTED(u32, u32, 32)
+Q_INTEGER_SHIFTED(u64, u64, 64)
+#undef Q_INTEGER_SHIFTED
+
 #define Q_INTEGER_SIGNED(X, U, BITS)                         \
   Q_FN X q_abs_##X(X a) { return a < 0 ? q_neg_##X(a) : a; } \
   Q_FN X q_shr_##X(X a, X n) { return q_shrc_##X(a, (U)n < BITS ? n : (X)(BITS - 1)); }
-Q_INTEGER_SIGNED(i8, u8, 8)
 Q_INTEGER_SIGNED(i16, u16, 16)
 Q_INTEGER_SIGNED(i32, u32, 32)
 Q_INTEGER_SIGNED(i64, u64, 64)
@@ -391,11 +400,31 @@ Q_INTEGER_SIGNED(i64, u64, 64)
 #define Q_INTEGER_UNSIGNED(X, BITS)   \
   Q_FN X q_abs_##X(X a) { return a; } \
   Q_FN X q_shr_##X(X a, X n) { return n < BITS ? q_shrc_##X(a, n) : (X)0; }
-Q_INTEGER_UNSIGNED(u8, 8)
 Q_INTEGER_UNSIGNED(u16, 16)
 Q_INTEGER_UNSIGNED(u32, 32)
 Q_INTEGER_UNSIGNED(u64, 64)
 #undef Q_INTEGER_UNSIGNED
+
+/* By 1, 2 and 4, each where the count has that bit. The bits of a signed number are shifted without its sign, a negative one's flipped. */
+#define Q_SHIFT_BYTE(NAME, SIGN)                                                       \
+  Q_FN u8 q_shift_##NAME##_u8(u8 a, u8 n) {                                            \
+    const u8 by_1 = q_sel_u8(Q_MASK(m8, (n & 1) != 0), (u8)(a SIGN 1), a);             \
+    const u8 by_3 = q_sel_u8(Q_MASK(m8, (n & 2) != 0), (u8)(by_1 SIGN 2), by_1);       \
+    const u8 by_7 = q_sel_u8(Q_MASK(m8, (n & 4) != 0), (u8)(by_3 SIGN 4), by_3);       \
+    return q_sel_u8(Q_MASK(m8, n < 8), by_7, 0);                                       \
+  }
+Q_SHIFT_BYTE(left, <<)
+Q_SHIFT_BYTE(right, >>)
+#undef Q_SHIFT_BYTE
+Q_FN u8 q_abs_u8(u8 a) { return a; }
+Q_FN i8 q_abs_i8(i8 a) { return a < 0 ? q_neg_i8(a) : a; }
+Q_FN u8 q_shl_u8(u8 a, u8 n) { return q_shift_left_u8(a, n); }
+Q_FN u8 q_shr_u8(u8 a, u8 n) { return q_shift_right_u8(a, n); }
+Q_FN i8 q_shl_i8(i8 a, i8 n) { return (i8)q_shift_left_u8((u8)a, (u8)n); }
+Q_FN i8 q_shr_i8(i8 a, i8 n) {
+  const u8 sign = (u8)Q_MASK(m8, a < 0);
+  return (i8)(q_shift_right_u8((u8)((u8)a ^ sign), (u8)n) ^ sign);
+}
 
 Q_FN u32 q_u32_of_f64(f64 x) { return (u32)q_raw_f64(q_trunc_f64(x) + 0x1p52); }
 /* The one quotient outside i32 is MIN / -1 = 2^31. */

@@ -215,6 +215,54 @@ static void check_rows(void) {
   }
 }
 
+#if defined(WITH_SCANS)
+/* A user's scan with states, or the derivative of one: one call along an axis, on both. */
+static void one_scan_call(const char *name, mine_op *op, int n_in, int n_out, const DLDataType *types) {
+  static const int extents[] = {1, 2, 3, 17, 256, 300, 1000};
+  const int rank = 1 + below(3), axis = below(rank), shift = n_in > 1 ? 0 : below(3), is_reverse = below(2);
+  int64_t shape[MAX_RANK], total = 1;
+  for (int d = 0; d < rank; d++) {
+    shape[d] = extents[below(7)];
+    while (total * shape[d] > 3000) shape[d] /= 2;
+    total *= shape[d];
+  }
+  DLTensor *on_cpu[MOST], *on_device[MOST];
+  for (int k = 0; k < n_in + n_out; k++) {
+    if (k == n_in && shift == 1) shape[axis]++; /* include_initial */
+    fill(&operands[k], types[k]);
+    lay_out(&operands[k], types[k], rank, shape, k >= n_in);
+    on_cpu[k] = &operands[k].on_cpu, on_device[k] = &operands[k].on_device;
+    on_device[k]->device = (DLDevice){kDLCUDA, 1};
+    on_cpu[k]->device = (DLDevice){kDLCPU, 0};
+    on_cpu[k]->ndim = on_device[k]->ndim = rank;
+  }
+  const mine_scalar values[4] = {{MINE_I64, {.i = 1 << axis}}, {MINE_I64, {.i = shift == 1}}, {MINE_I64, {.i = shift == 2}}, {MINE_I64, {.i = is_reverse}}};
+  const mine_call call = {.size = sizeof call, .params = values, .n_params = 4};
+  const mine_status wanted = mine_op_call(op, n_in, on_cpu, n_out, on_cpu + n_in, &call);
+  if (wanted) group_fail("%s: %s", name, mine_last_error());
+  const mine_status got = mine_op_call(op, n_in, on_device, n_out, on_device + n_in, &call);
+  if (got) group_fail("%s: status %d on the device: %s", name, got, mine_last_error());
+  for (int k = n_in; k < n_in + n_out; k++)
+    if (memcmp(operands[k].memory[0], operands[k].memory[1], REGION)) group_fail("%s: output %d: other bytes, axis %d of %d, shift %d", name, k - n_in, axis, rank, shift);
+}
+
+static void check_scans(void) {
+  static const struct { const char *op; int n_in, n_out; DLDataType types[MOST]; } subjects[] = {
+      {"acme.first_max", 1, 2, {{kDLFloat, 32, 1}, {kDLFloat, 32, 1}, {kDLInt, 64, 1}}},
+      {"acme.first_max", 1, 2, {{kDLInt, 32, 1}, {kDLInt, 32, 1}, {kDLInt, 64, 1}}},
+      {"acme.norm", 1, 1, {{kDLFloat, 16, 1}, {kDLFloat, 16, 1}}},
+      {"acme.norm_backward", 3, 1, {{kDLFloat, 32, 1}, {kDLFloat, 32, 1}, {kDLFloat, 32, 1}, {kDLFloat, 32, 1}}}};
+  for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+    mine_op *op;
+    if (mine_op_find(NULL, subjects[i].op, &op)) bail("%s", mine_last_error());
+    group_begin("%s of %d bits, as on the CPU", subjects[i].op, subjects[i].types[0].bits);
+    for (int turn = 0; turn < 20; turn++, group_count(1)) one_scan_call(subjects[i].op, op, subjects[i].n_in, subjects[i].n_out, subjects[i].types);
+    group_end();
+    mine_op_release(op);
+  }
+}
+#endif
+
 static void check_total(void) {
   const DLDevice cuda = {kDLCUDA, 0}, cpu = {kDLCPU, 0};
   int64_t total = 0;
@@ -359,6 +407,9 @@ int main(void) {
   check_sums();
   check_total();
   if (has_c()) check_ops(), check_rows();
+#if defined(WITH_SCANS)
+  check_scans();
+#endif
 #if defined(WITH_TVM_FFI)
   check_tvm_ffi();
 #endif

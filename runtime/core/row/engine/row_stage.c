@@ -104,6 +104,7 @@ static void compute_portion(row_frame *frame, int32_t at, const qn_stage_part *p
     } else {
       const int is_in_output = value == program->kept && job->is_kept == 1;
       place[i] = is_in_output ? output_place(frame, job->n_in, dtypes[i], part) : frame->temp[value - QN_ROW_TEMP];
+      if (!is_in_output) place[i].ptr += begin * size;
     }
     ptr[i] = place[i].ptr;
     stride[i][0] = inner;

@@ -1,0 +1,57 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- Signs of 16-bit floats: a body that only changes signs, computed on the bits as they are stored, for any target. Else each element would
+-- become an f32 and a 16-bit float again. The results are the same bits: any NaN becomes the one NaN.
+--
+-- Inputs are i16 nodes that are marked, is_stored, and so is the result: targets load and store them without a cast.
+
+local dag_of = require "gen.graph.dag.dag"
+
+local M = {}
+
+local SIGN = -0x8000
+
+-- The dtype of a record's operands if all have the same, a float of 16 bits that is only stored; else nil.
+local function dtype_of(types, record, dag)
+  local t = types.by_name[record.dtypes[1]]
+  if not t or t.kind ~= "float" or t.bits ~= 16 or t.compute ~= "f32" or #dag.outputs ~= 1 then return nil end
+  for _, dtype in ipairs(record.dtypes) do
+    if dtype ~= t.name then return nil end
+  end
+  return t
+end
+
+-- The DAG of a record that is computed so, or nil: it is not.
+function M.dag(types, record, dag)
+  local t = dtype_of(types, record, dag)
+  if not t then return nil end
+  local made, inputs, of_input, number = dag.dag, {}, {}, nil
+  for k, node in ipairs(dag.inputs) do
+    inputs[k] = made:node("input", "i16", {}, { index = node.index or k - 1, name = node.name, is_stored = true })
+    of_input[node] = inputs[k]
+  end
+  local function bits(op, x, value) return made:make(op, "i16", { x, type(value) == "table" and value or made:constant("i16", value) }) end
+  -- The bits of a node, but of NaN; `number` is the input that decides whether it is one.
+  local function signed(node)
+    local x, y = node.args[1], node.args[2]
+    if dag_of.is_operand(node) and of_input[node] then
+      number = of_input[node]
+      return number
+    elseif node.op == "neg" or node.op == "abs" or node.op == "canon" or node.op == "copysign" and of_input[y] and dag_of.is_operand(y) then
+      local value = signed(x)
+      if not value or node.op == "canon" then return value end
+      if node.op == "neg" then return bits("xor", value, SIGN) end
+      local size = bits("and", value, 0x7fff)
+      return node.op == "abs" and size or bits("or", size, bits("and", of_input[y], SIGN))
+    end
+  end
+  local value = signed(dag.outputs[1])
+  if not value then return nil end
+  local infinity = ((1 << t.exponent) - 1) << (t.digits - 1)
+  local is_nan = made:make("gt", "bool", { bits("and", number, 0x7fff), made:constant("i16", infinity) })
+  local out = made:make("select", "i16", { is_nan, made:constant("i16", infinity | 1 << (t.digits - 2)), value })
+  out.is_stored = true
+  return setmetatable({ inputs = inputs, outputs = { out } }, { __index = dag })
+end
+
+return M
