@@ -46,7 +46,8 @@ local WRONG = { "T", "rare", "return", "lookup", "raw_u32(x)", "gelo(x)", "1e999
                 "99999999999999999999", "0x10000000000000000", "x ? y", "(f32)", ",", "{ x }", "x <<= 1", "full(x)", "nosuch.op(x)", "!", "exp()", "clip(x, y)",
                 "nonzero(x)", "compress(x > 0, x)", "arange()", "linspace(x, y)",
                 "frexp(x)", "frexp.sign(x)", "exp.y(x)", "modf.fraction", "modf.fraction.x(x)", "frexp.mantissa(x, y)", "a.b.c.d(x)",
-                "x // 2", "**", "//", "not", "and", "x ** y", "not x", "(not x)", "x or y", "auto", "pi", "pi = x;", "np.pi", "np.exp(x)", "arcsin(x)", "sinf(x)",
+                "x // 2", "**", "//", "not", "and", "x ** y", "not x", "(not x)", "x or y", "auto", "pi", "pi = x;", "np.pi", "np.exp(x)", "arcsin(x)", "(float)x",
+                "sinf(x)",
                 "x if y", "for", "# x", "// x", "x // a note", "True", "x[0]", "x ** not y", "x @ y", "-x ** -y",
                 "grad(x)", "grad(x, -x)", "grad(x, 2)", "grad(x, x, x)", "grad", "grad(x * i, i)" }
 

@@ -166,6 +166,12 @@ prints '^input x: .*f32'
 prints '^param slope: 0\.01$'
 quern 1 'ops of an unknown one' ops gelo
 says 'quern: there is no op gelo; the nearest name is gelu'
+quern 1 'run of a misspelt op' run glu x=x.npy
+says "unknown function 'glu', did you mean"
+quern 1 'run of NumPy'"'"'s name of an op' run arcsin x=x.npy
+says 'write asin'
+quern 1 'show of a misspelt op' show Geluu
+says "did you mean 'gelu'"
 quern 0 'ops --json' ops --json
 cp said ops.json
 python3 -c '
