@@ -65,6 +65,7 @@ local SCALAR = {
   { "^qk_remainder_f", place = 2, why = "a loop of its own for each element" },
   { "^qk_divmod_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
   { "^qk_divmod_f", place = 2, why = "a loop of its own for each element" },
+  { "^q_wide_qk_pack_%w+_narrow_", why = "it is there for levels with vectors of 16 bytes only" },
   { "^qk_gcd_", why = "a loop of its own for each element" },
   { "^qk_lcm_", why = "a loop of its own for each element" },
   { "^qk_vector_norm_f%d+_stage4", why = "GCC has no vectors of doubles for flags of a byte" },
