@@ -18,8 +18,8 @@ local stage_text = require "gen.graph.stage_text"
 local number = require "gen.base.number"
 
 local build = os.getenv "QUERN_BUILD_DIR" or root .. "/build"
-local of_day = tap.test_part(3) -- 700 expressions in place of 2000, others each day
-local n_cases = tonumber(os.getenv "QUERN_TEST_EXPRESSIONS" or "") or of_day and 700 or 2000
+local of_day = tap.test_part(5) -- 400 expressions in place of 2000, others each day
+local n_cases = tonumber(os.getenv "QUERN_TEST_EXPRESSIONS" or "") or of_day and 400 or 2000
 local folder = os.tmpname()
 os.remove(folder)
 assert(os.execute("mkdir -p '" .. folder .. "'"))
