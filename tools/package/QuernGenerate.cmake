@@ -5,7 +5,7 @@
 #   quern_generate(TARGET acme [PREFIX acme] [OPS gelu add ...] [DTYPES f16 f32 ...] [SPECS my_ops.lua ...]
 #                  [KERNELS_ONLY] [CUDA] [OPTIONS --no-threads ...])
 #     The static library `acme`: kernels, their runtime, the headers acme.h and acme.hpp. PREFIX: what all names begin with; default:
-#     the target's name. OPS, DTYPES: default all; with SPECS and no OPS the ops of the specs alone. KERNELS_ONLY: no runtime. CUDA:
+#     the target's name. OPS, DTYPES: default all, of the library; ops of SPECS come in any case. KERNELS_ONLY: no runtime. CUDA:
 #     kernels for CUDA, too. OPTIONS: others of `build.lua generate`.
 #
 #   quern_freeze(TARGET fused RECORD fused.record | SCAN a.c b.c ... [DTYPES f32 ...] [PREFIX fused] [SPECS my_ops.lua ...])
