@@ -58,25 +58,39 @@ one_level() { if grep -q avx2 /proc/cpuinfo 2>/dev/null; then echo v3; else echo
 
 # Clang's module of the plain build, if it has one: LLVM's headers take as long to compile as a third of a sanitised build, and
 # LLVM itself has no sanitizer in it.
-clang_module() { ls "$PWD/build/quern/quern-clang.so" 2>/dev/null || :; }
+clang_module() { ! grep -q '^build quern/quern-clang.so' build/build.ninja || echo "$PWD/build/quern/quern-clang.so"; }
 
-# build PRESET FOLDER TARGETS [OPTION]...: configures when it must, then builds what changed.
-build() {
-  preset=$1 folder=$2 targets=$3
-  shift 3
+# configure PRESET FOLDER [OPTION]...: when it must.
+configure() {
+  preset=$1 folder=$2
+  shift 2
   wanted="$preset $*"
   if [ ! -f "$folder/build.ninja" ] || [ CMakePresets.json -nt "$folder/.configured" ] ||
     [ "$(cat "$folder/.configured" 2>/dev/null)" != "$wanted" ]; then
     cmake --preset "$preset" "$@"
     echo "$wanted" >"$folder/.configured"
   fi
-  cmake --build "$folder" --target $targets
+}
+
+# build PRESET FOLDER [OPTION]...: configures when it must, then builds what changed.
+build() {
+  configure "$@"
+  cmake --build "$2" --target all
+}
+
+# The sanitised builds of plain `test`, of its ops, of tests of one tag each.
+configure_sanitised() {
+  for tag in memory threads; do
+    preset=$([ $tag = memory ] && echo asan-ubsan || echo tsan)
+    configure $preset build-$preset -DQUERN_OPS="$subset" -DQUERN_LEVELS="$(one_level)" -DQUERN_CLANG_MODULE="$(clang_module)" \
+      -DQUERN_TEST_TAG=$tag
+  done
 }
 
 # docs [--spec FILE]...: the site's tools are Python's packages, in an environment of their own.
 docs() {
   install_packages $packages python3-venv
-  build release build all -DQUERN_BUILD_TESTS=OFF
+  build release build -DQUERN_BUILD_TESTS=OFF
   venv=build/docs/venv
   if ! cmp -s docs/site/requirements.txt "$venv/installed"; then
     python3 -m venv "$venv"
@@ -95,7 +109,7 @@ case "${1-} ${2-}" in
     ;;
   'demo ')
     install_packages $packages
-    build release build all -DQUERN_BUILD_TESTS=OFF
+    build release build -DQUERN_BUILD_TESTS=OFF
     echo
     echo 'The kernel that examples/demo/filmic.lua becomes (lua5.4 build.lua show qk_demo_filmic_f32_f32_2d_cc --spec examples/demo/filmic.lua):'
     echo
@@ -105,19 +119,19 @@ case "${1-} ${2-}" in
     ;;
   'test ')
     install_packages $packages $test_packages
-    build release build all -DQUERN_KEEP_REMARKS=OFF -DQUERN_BUILD_TESTS=ON
-    for tag in memory threads; do
-      preset=$([ $tag = memory ] && echo asan-ubsan || echo tsan)
-      build $preset build-$preset all -DQUERN_OPS="$subset" -DQUERN_LEVELS="$(one_level)" -DQUERN_CLANG_MODULE="$(clang_module)" \
-        -DQUERN_TEST_TAG=$tag
-    done
+    configure release build -DQUERN_KEEP_REMARKS=OFF -DQUERN_BUILD_TESTS=ON
+    configure_sanitised >build/sanitised.log 2>&1 & # one core; meanwhile the plain build has both
+    cmake --build build --target all
+    wait $! || { cat build/sanitised.log; exit 1; }
+    cmake --build build-asan-ubsan --target all
+    cmake --build build-tsan --target all
     exec sh tests/run.sh build build-asan-ubsan build-tsan
     ;;
   'test full')
     install_packages $packages $test_packages
-    build release build all -DQUERN_KEEP_REMARKS=ON -DQUERN_BUILD_TESTS=ON
-    build asan-ubsan build-asan-ubsan all -DQUERN_OPS= -DQUERN_LEVELS='v2;v3;v4' -DQUERN_CLANG_MODULE= -DQUERN_TEST_TAG=
-    build tsan build-tsan all -DQUERN_OPS= -DQUERN_LEVELS='v2;v3;v4' -DQUERN_CLANG_MODULE= -DQUERN_TEST_TAG=
+    build release build -DQUERN_KEEP_REMARKS=ON -DQUERN_BUILD_TESTS=ON
+    build asan-ubsan build-asan-ubsan -DQUERN_OPS= -DQUERN_LEVELS='v2;v3;v4' -DQUERN_CLANG_MODULE= -DQUERN_TEST_TAG=
+    build tsan build-tsan -DQUERN_OPS= -DQUERN_LEVELS='v2;v3;v4' -DQUERN_CLANG_MODULE= -DQUERN_TEST_TAG=
     QUERN_TEST_EXHAUSTIVE=1
     export QUERN_TEST_EXHAUSTIVE
     exec sh tests/run.sh build build-asan-ubsan build-tsan

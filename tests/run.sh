@@ -56,11 +56,24 @@ export ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
 QUERN_TEST_DAY=${QUERN_TEST_DAY-$(($(date +%s) / 86400))}
 export QUERN_TEST_DAY
 
+# Where both are here, a test of both tags runs on one of them each day, half of these tests on each; in full on both.
+both=
+if [ "${QUERN_TEST_EXHAUSTIVE-}" != 1 ]; then
+  both=$(for folder in "$@"; do sed -n 's/^QUERN_TEST_TAG:[A-Z]*=//p' "$folder/CMakeCache.txt"; done | grep . | sort -u | tr '\n' ' ')
+  [ "$both" = 'memory threads ' ] || both=
+fi
+
 # Whether the tag stands in the head of the file.
 has_tag() { sed -n '1,3p' "$2" | grep -q "^[ #-]*[*]* *tags:.* $1\( \|\$\)"; }
 # Whether a test of the file belongs to this pass, on a build of this tag.
 is_wanted() {
-  [ -z "$tag" ] || has_tag "$tag" "$1" || return 1
+  if [ -n "$tag" ]; then
+    has_tag "$tag" "$1" || return 1
+    if [ -n "$both" ] && has_tag memory "$1" && has_tag threads "$1"; then
+      number=${1##*/t} number=${number%%-*}
+      if [ $(((number / 2 + QUERN_TEST_DAY) % 2)) = 0 ]; then [ $tag = memory ] || return 1; else [ $tag = threads ] || return 1; fi
+    fi
+  fi
   if has_tag long "$1"; then [ $pass = long ]; else [ $pass = rest ]; fi
 }
 

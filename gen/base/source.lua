@@ -47,6 +47,7 @@ end
 
 -- How many letters must be inserted, removed or changed to make `a` of `b`. For suggestions only.
 local function distance(a, b)
+  a, b = a:lower(), b:lower()
   local row = {}
   for j = 0, #b do row[j] = j end
   for i = 1, #a do

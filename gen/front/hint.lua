@@ -21,6 +21,14 @@ local function may_be_comment(text, tokens, index, at)
   return false
 end
 
+-- What the name of a cast's dtype means here, as in "(float)x", which reads as a value in parentheses; index: the token behind it.
+local function cast_before(tokens, index)
+  local open, name, close = tokens[index - 3], tokens[index - 2], tokens[index - 1]
+  if not open or open.text ~= "(" or name.kind ~= "name" or close.text ~= ")" then return nil end
+  local word = foreign.words[name.text]
+  return word and word[1] or foreign.functions[name.text]
+end
+
 -- "" where there is nothing to say. tokens: those read so far
 function M.at(text, tokens, at)
   local index = 1
@@ -30,7 +38,8 @@ function M.at(text, tokens, at)
   local word
   if index <= #tokens then word = word_at(index) else word = foreign.words[text:sub(at, at)] end
   word = word or word_at(index - 1)
-  return word and ": " .. word[1] or ""
+  local sentence = word and word[1] or cast_before(tokens, index)
+  return sentence and ": " .. sentence or ""
 end
 
 return M

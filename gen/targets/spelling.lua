@@ -19,7 +19,8 @@ local function spelling_of(types, target, node)
   if type(spelling) ~= "table" then return spelling end
   local first, last = node.args[1], node.args[#node.args]
   return last.op == "const" and spelling.constant or dag_of.is_operand(last) and spelling.of_operand
-    or spelling.of_fused and is_fused(first) and spelling.of_fused or first.type == "bool" and spelling.of_bool or spelling[node.type] or spelling[types.by_name[node.type].kind] or spelling.any
+    or spelling.of_fused and is_fused(first) and spelling.of_fused or first.type == "bool" and spelling.of_bool or spelling[node.type]
+    or spelling[types.by_name[node.type].kind] or spelling.any
 end
 
 -- A node's expression in a target, or, target "exact", in numbers of 113 bits. words: the values of a target's own $words;

@@ -92,7 +92,7 @@ local function python_string(text) return '"' .. text:gsub('[\\"]', "\\%0"):gsub
 function M.text(rows, types)
   local out = { [[
 # SPDX-License-Identifier: Apache-2.0
-"""Of each op what the docstring says beside the description; other libraries' names of ops. Written by `lua5.4 build.lua list
+"""Of each op what the docstring says beside the description; other libraries' names of functions. Written by `lua5.4 build.lua list
 --python`."""
 
 # name: (the declared error, an example's arguments, its result)
@@ -108,6 +108,15 @@ FACTS = {]] }
   table.sort(names)
   for _, name in ipairs(names) do
     out[#out + 1] = string.format("    %s: %s,", python_string(name), python_string(foreign.aliases[name]))
+  end
+  out[#out + 1] = "}\n\n# Another library's function that no op is: what to do.\nSENTENCES = {"
+  names = {}
+  for name, sentence in pairs(foreign.functions) do
+    if not foreign.aliases[name] and not sentence:find "^write a cast" then names[#names + 1] = name end
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    out[#out + 1] = string.format("    %s: %s,", python_string(name), python_string(foreign.functions[name]))
   end
   out[#out + 1] = "}\n"
   return table.concat(out, "\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that are not there: the nearest one that is, and NumPy's and PyTorch's names of ops."""
+"""Names that are not there: the nearest one that is, NumPy's and PyTorch's names of ops, and what is said of those that Quern has not."""
 
 import sys
 
@@ -17,8 +17,14 @@ def advice(name, known):
     own = ours(name)
     if own in known:
         return "; it is called {!r} here".format(own)
+    from . import array_api
+    if hasattr(array_api, name):
+        return "; quern.array_api.{} is there".format(name)
+    from ._facts import SENTENCES
+    if name in SENTENCES:
+        return "; " + SENTENCES[name]
     import difflib
-    near = difflib.get_close_matches(name, known, 3, 0.6)
+    near = [other for other in known if other == name.lower()] or difflib.get_close_matches(name, known, 3, 0.6)
     if not near:
         return "; quern.ops() names the ops"
     return "; did you mean {}?".format(" or ".join(map(repr, near)))

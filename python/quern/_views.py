@@ -219,7 +219,8 @@ def view_at(x, key):
             strides.append(stride * step if count > 1 else stride)
             continue
         if isinstance(part, (bool, list, tuple)) or getattr(part, "ndim", 0) > 0:
-            raise IndexError("quern.Array: an index is a whole number, a slice, ..., None, or one array of bools; there is no gathering op")
+            raise IndexError("quern.Array: an index is a whole number, a slice, ..., None, or an array of whole numbers; one array of bools "
+                             "alone; items are stored by a mask, x[mask] = value, or by where")
         try:
             at = _operator.index(part)
         except TypeError:
@@ -241,11 +242,12 @@ def _mask_of(x, mask):
 
 
 def get_items(x, key):
-    """x[key]: a view; of an array of bools a new array of the items where it holds."""
+    """x[key]: a view; of an array of bools a new array of the items where it holds, of arrays of whole numbers one of those."""
     if isinstance(key, tuple) and len(key) == 1 and _is_mask(key[0]):
         key = key[0]
     if not _is_mask(key):
-        return view_at(x, key)
+        from . import _gather  # which has this module
+        return _gather.gather(x, key) if _gather.names_items(key) else view_at(x, key)
     mask, spread = _mask_of(x, key)
     items = _quern.compress(spread, x)
     rest = x.shape[mask.ndim:]

@@ -11,6 +11,7 @@ import operator as _operator
 from . import _quern
 from ._dtypes import can_cast, finfo, iinfo, isdtype, result_type
 from ._functions import diff
+from ._gather import take, take_along_axis
 from ._info import __array_namespace_info__
 from ._quern import from_dlpack
 from ._views import (broadcast_arrays, broadcast_shapes, broadcast_to, concat, expand_dims, flip, matrix_transpose, meshgrid, moveaxis,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tags: memory long
  *
- * t298-fuzz: the fuzz targets of tests/fuzz without a fuzzer: every file of their corpora, then changed and random ones, a few
- * seconds each. QUERN_FUZZ_SECONDS: how many; QUERN_FUZZ_TARGET: one target only. An input that ends the process lies in t298-TARGET.input of the build. What a day tries
+ * t298-fuzz: the fuzz targets of tests/fuzz without a fuzzer: every file of their corpora, then changed and random ones, half a
+ * second each, more under a sanitizer and in full. QUERN_FUZZ_SECONDS: how many; QUERN_FUZZ_TARGET: one target only. An input that ends the process lies in t298-TARGET.input of the build. What a day tries
  * differs; QUERN_TEST_DAY=k repeats it. CUDA's fake driver is there, for descriptors of its devices. */
 #include <dirent.h>
 #include <fcntl.h>
@@ -168,9 +168,9 @@ static void test_lacking(void) {
 
 int main(void) {
   static uint8_t bytes[2 * MOST_BYTES];
-  const char *text = getenv("QUERN_FUZZ_SECONDS"), *only = getenv("QUERN_FUZZ_TARGET");
-  const double seconds = text ? atof(text) : 2;
   const int day = test_part(1 << 20), specs = has_specs();
+  const char *text = getenv("QUERN_FUZZ_SECONDS"), *only = getenv("QUERN_FUZZ_TARGET");
+  const double seconds = text ? atof(text) : SANITIZED ? 1.5 : day < 0 ? 2 : 0.5; /* what it looks for, sanitizers see best */
   char fake[4096];
   setenv("QUERN_CACHE_DIR", "none", 1);
   snprintf(fake, sizeof fake, "%.4000s/tests/fake", getenv("QUERN_BUILD_DIR") ? getenv("QUERN_BUILD_DIR") : ".");

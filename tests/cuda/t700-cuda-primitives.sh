@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t700-cuda-primitives.sh: builds tests/support/cuda/primitives.cu for the CPU with each C++ compiler found, and kernel_subject.c, its C
 # twin, and gives the former to NVRTC for four architectures; t700-cuda-primitives.c compares the builds and reads the PTX.

@@ -257,8 +257,8 @@ local function compile(text, what, to)
   end
   n_compiled = n_compiled + 1
 end
-local part = tap.test_part(3) -- a third of every fifteenth, others each day
-for k = 1 + 15 * (part or 0), #kernels, part and 45 or 15 do
+local part = tap.test_part(6) -- a sixth of every fifteenth, others each day
+for k = 1 + 15 * (part or 0), #kernels, part and 90 or 15 do
   if not skipped then compile(kernels[k].text, kernels[k].request.canonical or kernels[k].request.op, "sm") end
 end
 local with_constants, n_constants = { head }, 0

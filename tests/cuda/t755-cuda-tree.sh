@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t755-cuda-tree.sh: a generated tree with kernels for CUDA, called on tensors of a device through its public functions: with C
 # kernels, which have to give the same bits, and without. Its CUDA text and its launcher are compiled for the CPU, with a fake of

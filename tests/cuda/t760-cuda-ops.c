@@ -384,8 +384,8 @@ static void small_form(void) {
   rng r;
   rng_seed(&r, 760);
   const int first = (int)rng_below(&r, (uint64_t)n_ops);
-  const int part = test_part(8);
-  const int64_t begin = only >= 0 ? only : part < 0 ? 0 : part * 50;
+  const int part = test_part(10);
+  const int64_t begin = only >= 0 ? only : part < 0 ? 0 : part * 40;
   for (int64_t i = begin; i < begin + 400 && !is_over(); i++) {
     const int op = (int)((first + i) % n_ops), layout = (int)((i * 8 + i / N_LAYOUTS) % N_LAYOUTS);
     rng_seed(&r, (uint64_t)i ^ 0x76000000);
@@ -401,8 +401,8 @@ static void index_ops(void) {
     const char *name = quern_op_describe(ops[op])->name;
     if ((strcmp(name, "arange") && strcmp(name, "linspace")) || most_kernels < 10) continue;
     for (int layout = 0; layout < N_LAYOUTS; layout++, number++) {
-      const int part = test_part(2);
-      if (part >= 0 && (op + layout) % 2 != part && only < 0) continue;
+      const int part = test_part(4);
+      if (part >= 0 && (op + layout) % 4 != part && only < 0) continue;
       if (layouts[layout].is_mixed || (only >= 0 && only != number)) continue;
       for (int d = 0; d < REF_N_DTYPES; d++)
         if (one_case(number, op, (ref_dtype)((d + number) % REF_N_DTYPES), layout)) break;
@@ -459,7 +459,7 @@ int main(void) {
     bail("QUERN_TEST_SHARD=%s", text);
   only = number_from("QUERN_TEST_CASE", -1);
   only_layout = getenv("QUERN_TEST_LAYOUT");
-  most_kernels = number_from("QUERN_TEST_KERNELS", test_part(2) < 0 ? 120 : 50);
+  most_kernels = number_from("QUERN_TEST_KERNELS", test_part(2) < 0 ? 120 : 36);
   end_ms = now_ms() + 1e3 * (double)number_from("QUERN_TEST_SECONDS", is_on_gpu() ? 300 : 100);
   device_begin();
   const int all = quern_op_count(NULL);

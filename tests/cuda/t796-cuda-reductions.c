@@ -115,7 +115,7 @@ static void draw_rows(law_op op, ref_dtype d, int is_short, rng *r) {
 static int is_chosen(law_op op, ref_dtype d, int64_t number) {
   if (is_on_gpu()) return number % n_shards == shard;
   const int day = test_part(REF_N_DTYPES);
-  return day < 0 || (d == REF_F32 && (int)op % 6 == test_part(6)) || ((int)op + (int)d) % REF_N_DTYPES == day;
+  return day < 0 || (d == REF_F32 && (int)op % 12 == test_part(12)) || ((int)op + (int)d) % REF_N_DTYPES == day;
 }
 
 int main(void) {

@@ -259,12 +259,12 @@ int main(void) {
   int shard = 0, n_shards = 1;
   if (text && (sscanf(text, "%d/%d", &shard, &n_shards) != 2 || n_shards < 1)) bail("QUERN_TEST_SHARD=%s", text);
   device_begin();
-  const int day = is_on_gpu() ? -1 : test_part(3);
+  const int day = is_on_gpu() ? -1 : test_part(6);
   quern_ctx *cpu = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .threads = 1});
   quern_ctx *gpu = ctx_with((quern_options){.jit = QUERN_JIT_SYNC, .threads = 1});
   for (int i = 0; i < N_TEXTS; i++) {
     static const ref_dtype dtypes[] = {REF_F32, REF_F16, REF_F64, REF_BF16};
-    if ((day >= 0 && i % 3 != day) || i % n_shards != shard) continue;
+    if ((day >= 0 && i % 6 != day) || i % n_shards != shard) continue;
     rng r;
     rng_seed(&r, 79700 + (uint64_t)i);
     group_begin("%s on CUDA tensors: the bytes of the CPU", texts[i]);

@@ -45,8 +45,12 @@ tap.ok(not rows and why:find("gives 0x1p+1, not 0x1p+0", 1, true), "one that doe
 
 -- What reductions claim.
 local claims = require "gen.tools.claims"
-local broken = claims.errors(plan)
-tap.is(#broken, 0, "the built-in reductions are what they claim")
+local part, of_day = tap.test_part(3), {}
+for k, op in ipairs(plan.ops) do
+  if not part or k % 3 == part then of_day[#of_day + 1] = op end
+end
+local broken = claims.errors { ops = of_day, model = plan.model, wanted = plan.wanted }
+tap.is(#broken, 0, "the built-in reductions are what they claim%s", part and ": a third of them" or "")
 for _, message in ipairs(broken) do tap.diag("%s", message) end
 local function claim(fields, words)
   rows, why = check('reduction "acme.r" { doc = "d", dtypes = floating, ' .. fields .. " }")

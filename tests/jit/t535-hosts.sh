@@ -309,12 +309,12 @@ int main(int argc, char **argv) {
 END
 compile write "$work/write.c" && mkdir "$work/sources" && "$work/write" "$work/sources" >"$work/count" 2>>"$said"
 ok $? "sources of $(cat "$work/count" 2>/dev/null) kernels"
-# all kernels of a level are of one translation unit's flags; kernel.h is each one's own. A third of them each day.
+# all kernels of a level are of one translation unit's flags; kernel.h is each one's own. A sixth of them each day.
 compiles() { # compiles COMPILER FLAGS...
   number=0
   for file in "$work"/sources/*.c; do
     number=$((number + 1))
-    in_part $number 3 >>"$work/day" || continue
+    in_part $number 6 >>"$work/day" || continue
     "$@" -std=c11 -c -O1 -Wall -Wextra -Werror -DQ_NO_PACK -I"$QUERN_SOURCE_DIR/templates/c/headers" "$file" -o "$work/out.o" 2>>"$said" || {
       grep -h 'expression' "$file" >>"$said"
       return 1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tags: threads-full
+ * tags: threads-full long
  *
  * t592-fused-oom: as t280, for ops made at run time: the n-th request for memory that the library makes is refused, for
  * every n, and every one from the n-th on, while expressions are read, interpreted, compiled, recorded, kept on disk,
@@ -152,14 +152,14 @@ static void arm(int n, int all_after) {
 }
 
 /* Refuses the 1st, 2nd, ... until a whole run asks for fewer; from the 10th on every `step`-th, others each day; 0: some of very
- * many. */
+ * many, in full twice as many. */
 static void drive(const char *name, void (*scenario)(void), int all_after, int step) {
-  const int part = step > 1 ? test_part(step) : -1;
+  const int part = step != 1 ? test_part(step ? step : 4) : -1;
   int n = 0;
   scenario(); /* what is made once in a process */
   group_begin("%s, %s", name, all_after ? "no memory from the n-th request on" : "the n-th request is refused");
   do {
-    n += n < 10 ? 1 : n == 10 && part >= 0 ? part + 1 : step ? step : n / 6;
+    n += n < 10 ? 1 : n == 10 && part >= 0 ? part + 1 : step ? step : n / (part < 0 ? 6 : 3);
     arm(n, all_after);
     scenario();
     for (int i = 0; i < 2000 && (n_live || n_mapped) && mode != QUERN_JIT_OFF; i++)
@@ -211,6 +211,7 @@ static void drive_cold(const char *name, void (*scenario)(void), int step) {
 
 int main(void) {
   Dl_info self, library;
+  const int is_all = test_part(2) < 0;
   forget_environment();
   if (!count_calls_from((void *)(uintptr_t)&quern_op_call, NULL) || !dladdr((void *)(uintptr_t)&main, &self) ||
       !dladdr((void *)(uintptr_t)dlsym(RTLD_DEFAULT, "quern_op_call"), &library) || self.dli_fbase == library.dli_fbase)
@@ -231,7 +232,7 @@ int main(void) {
   mode = QUERN_JIT_OFF;
   drive_cold("expressions, interpreted", scenario_expressions, 1);
   mode = QUERN_JIT_SYNC;
-  drive_cold("expressions, compiled", scenario_expressions, 9);
+  drive_cold("expressions, compiled", scenario_expressions, is_all ? 9 : 27);
 
   mode = QUERN_JIT_OFF;
   drive("expressions, interpreted", scenario_expressions, 0, 1);
@@ -242,7 +243,7 @@ int main(void) {
   find_compiler();
   if (compiler) {
     mode = QUERN_JIT_SYNC;
-    drive("expressions that reduce, compiled", scenario_expressions, 0, 41);
+    drive("expressions that reduce, compiled", scenario_expressions, 0, is_all ? 41 : 61);
     mode = QUERN_JIT_OFF;
   }
   text_used = elementwise;
@@ -250,8 +251,8 @@ int main(void) {
   const int has_generator = quern_spec_load_text(ctx, "empty.lua", "", 0) == QUERN_OK;
   quern_ctx_release(ctx);
   if (has_generator) {
-    drive("a spec, interpreted", scenario_spec, 0, 5);
-    drive("a spec, interpreted", scenario_spec, 1, 9);
+    drive("a spec, interpreted", scenario_spec, 0, is_all ? 5 : 15);
+    drive("a spec, interpreted", scenario_spec, 1, is_all ? 9 : 27);
     if (count_calls_from(NULL, "quern-gen.so")) {
       drive("a spec, in the generator", scenario_spec, 0, 0);
       drive("a spec, in the generator", scenario_spec, 1, 0);
@@ -263,13 +264,12 @@ int main(void) {
     skip(1, "no generator is here");
   }
   if (compiler) {
-    const int is_all = test_part(2) < 0; /* each run compiles */
-    mode = QUERN_JIT_SYNC;
-    drive("expressions, compiled", scenario_expressions, 0, is_all ? 1 : 3);
+    mode = QUERN_JIT_SYNC; /* each run compiles */
+    drive("expressions, compiled", scenario_expressions, 0, is_all ? 1 : 5);
     drive("expressions, compiled", scenario_expressions, 1, is_all ? 4 : 8);
-    drive("expressions, kept on disk and recorded", scenario_disk, 0, is_all ? 3 : 6);
+    drive("expressions, kept on disk and recorded", scenario_disk, 0, is_all ? 3 : 9);
     mode = QUERN_JIT_ASYNC;
-    drive("expressions, compiled in the background", scenario_expressions, 0, is_all ? 3 : 6);
+    drive("expressions, compiled in the background", scenario_expressions, 0, is_all ? 3 : 9);
   } else {
     skip(1, "no compiler of kernels is here");
   }

@@ -119,7 +119,7 @@ static void test_built_ins(const spec_tier *tier) {
   is_int(load_spec(ctx, "acme.lua", spec), QUERN_OK, "%s: a spec with the built-in ops under other names", tier->name);
   diag("%.1f ms", now_ms() - start);
   free(spec);
-  const int part = test_part(3);
+  const int part = test_part(6);
   int n_backward = 0;
   for (int i = 0; i < N_DEFINITIONS; i++) {
     snprintf(text, sizeof text, "acme.%s", definitions[i].name);
@@ -137,7 +137,7 @@ static void test_built_ins(const spec_tier *tier) {
     for (int turn = 0; dtypes_of(d, turn); turn++) {
       if (turn == 3 && d->n_in == 1) continue;                                  /* nothing mixed */
       if (tier->jit != QUERN_JIT_OFF && (turn > 2 && i % 4 != turn % 4)) continue; /* a compile each */
-      if (tier->jit != QUERN_JIT_OFF && part >= 0 && (i + turn) % 3 != part) continue;
+      if (tier->jit != QUERN_JIT_OFF && part >= 0 && (i + turn) % 6 != part) continue;
       group_count(1);
       if (!infer_and_make(mine, &o, dtypes_of(d, turn), d->n_in, &r)) {
         group_fail("acme.%s of %s: infer: %s", d->name, dtypes_of(d, turn), quern_last_error());

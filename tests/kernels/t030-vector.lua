@@ -86,7 +86,7 @@ local COMPILERS = {
     remark = "-fno-ipa-icf -fopt-info-vec-optimized " .. flags.gcc },
   { name = "clang-19", remark = "-Rpass=loop-vectorize", pattern = "%.c:(%d+):%d+: remark: vectorized loop" },
 }
-local part = tap.test_part(30)
+local part = tap.test_part(45)
 
 -- An object of a file for a level, and the compiler's remarks.
 local function compiled(compiler, level, file)
@@ -129,7 +129,7 @@ for number, compiler in ipairs(COMPILERS) do
     else
       local scalar, calls, unpacked, n_loops, n_float, some = {}, {}, {}, 0, 0, {}
       for k, file in ipairs(files) do
-        if keeps and compiler.is_builds or not part or (k + 3 * number + 5 * l) % 30 == part then some[#some + 1] = file end
+        if keeps and compiler.is_builds or not part or (k + 3 * number + 5 * l) % 45 == part then some[#some + 1] = file end
       end
       for _, file in ipairs(some) do
         local path, remarks, ok = compiled(compiler, level, file)

@@ -108,9 +108,9 @@ static void run_refused(ref_op op, const ref_dtype *in, ref_dtype out, rng *r) {
 static const int64_t sizes[] = {0, 1, 2, 3, 15, 16, 17, 63, 64, 65, 255, 256, 257, 511, 512, 513, 1000, 1023, 1024, 1025};
 #define N_SIZES (int)(sizeof sizes / sizeof *sizes)
 
-/* Whether case i is in this run's part of cases that are cut in n: 6 or 16. */
+/* Whether case i is in this run's part of cases that are cut in n: 3, 8, 12 or 32. */
 static int is_today(int i, int n) {
-  const int part = test_part(48);
+  const int part = test_part(96);
   return part < 0 || i % n == part % n;
 }
 
@@ -127,15 +127,15 @@ static void test_op(ref_op op) {
     if (op == REF_WHERE) in[0] = REF_BOOL;
     if (ref_resolve(op, in, &result, &compute)) continue;
     for (int i = 0; i < N_SIZES; i++)
-      if (is_today((int)op + d + i, 6)) run_case(op, in, result, CONTIGUOUS, sizes[i], &r);
+      if (is_today((int)op + d + i, 12)) run_case(op, in, result, CONTIGUOUS, sizes[i], &r);
     for (int layout = 1; layout < N_LAYOUTS; layout++) {
       static const int64_t some[] = {0, 1, 7, 100, 257, 1030};
       for (int i = 0; i < 6; i++)
-        if (is_today((int)op + d + layout + i, 16)) run_case(op, in, result, layout, some[i], &r);
+        if (is_today((int)op + d + layout + i, 32)) run_case(op, in, result, layout, some[i], &r);
     }
     static const int larger[] = {STRIDED, TRANSPOSED, SMALL_INNER};
     for (int i = 0; i < 3; i++)
-      if (is_today((int)op + d + i, 6)) run_case(op, in, result, larger[i], 5000, &r);
+      if (is_today((int)op + d + i, 12)) run_case(op, in, result, larger[i], 5000, &r);
   }
   group_end();
 

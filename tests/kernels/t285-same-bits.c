@@ -826,14 +826,14 @@ static void add_rows(int index, ref_dtype d) {
 
 /* Compiles are what this test costs: whether row i of dtype d has this one. */
 static int is_turn(int tier, int i, ref_dtype d) {
-  static int part = -1; /* of 24: all that is modulo 2, 6, 8 and 24 */
+  static int part = -1; /* of 48: all that is modulo 2, 6, 16 and 48 */
   if (is_full || only || tier < JIT_CLANG) return 1;
-  if (part < 0 && (part = test_part(24)) < 0) part = 0;
+  if (part < 0 && (part = test_part(48)) < 0) part = 0;
   const uint64_t turn = (uint64_t)i + d + test_seed() + (uint64_t)part;
   if (tier == JIT_CC) return turn % CC_TURNS == 0 && ((int)d + part) % 6 == 0;
   if (getenv("QUERN_TEST_EXHAUSTIVE") && *getenv("QUERN_TEST_EXHAUSTIVE") == '1')
     return d == REF_F32 || d == REF_F64 || turn % 2 == (tier == JIT_CLANG);
-  return turn % 2 == (tier == JIT_CLANG) && (d == REF_F32 || d == REF_F64 ? turn % 8 / 2 == 0 : turn % 24 / 2 == 0 && ((int)d + part) % 2 == 0);
+  return turn % 2 == (tier == JIT_CLANG) && (d == REF_F32 || d == REF_F64 ? turn % 16 / 2 == 0 : turn % 48 / 2 == 0 && ((int)d + part) % 2 == 0);
 }
 
 static void walk(ref_dtype d) {
@@ -1059,7 +1059,7 @@ int main(int argc, char **argv) {
     skip(1, "/proc/self/exe cannot be read");
   } else {
     program[length] = 0;
-    const int part = is_full ? -1 : test_part(4); /* those without fma take long */
+    const int part = is_full ? -1 : test_part(6); /* those without fma take long */
     for (int i = 0; i < 4; i++)
       if (strcmp(levels[i], level_here()) != 0 && (part < 0 || i > 1 || i == part)) compare_level(program, levels[i]);
   }
@@ -1070,7 +1070,7 @@ int main(int argc, char **argv) {
       leave_out("expressions compiled by %s: %s", tier_names[tier], SANITIZED ? "sanitizers" : "it is not here");
   leave_out("compiled expressions broadcast along a row: a kernel, and a compile, of their own (t600)");
   if (!is_full && contexts[JIT_CLANG] && contexts[JIT_CC_PLAIN])
-    leave_out("an eighth of ops by clang, another by cc -O1, of inputs other than f32, f64 a 48th: QUERN_TEST_FULL=1 has all by both");
+    leave_out("a 16th of ops by clang, another by cc -O1, of inputs other than f32, f64 a 96th: QUERN_TEST_FULL=1 has all by both");
   if (!is_full && contexts[JIT_CC])
     leave_out("by cc -O3 all but one op of %d of each dtype: QUERN_TEST_FULL=1 has them", CC_TURNS);
   leave_out("the CUDA text: t710 runs it on the CPU beside the C kernels");

@@ -101,8 +101,8 @@ static double along(const char *text, operand *x, operand *y, const double *d, r
 
 /* Whether expression e goes this way today: compiles are what this test costs. */
 static int is_way(int way, int e) {
-  const int part = way >= 3 ? test_part(3) : -1;
-  return ways[way] && (part < 0 || (e + way) % 3 == part);
+  const int part = way >= 3 ? test_part(6) : -1;
+  return ways[way] && (part < 0 || (e + way) % 6 == part);
 }
 
 /* The same expression of f32: the same bits in every way, near those of f64. */

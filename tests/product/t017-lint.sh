@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t017-lint.sh: the settings of the house hold: luacheck finds nothing (.luacheckrc), every source has its licence line, and REUSE's
 # tool finds a licence and an owner for every file. QUERN_REUSE: the tool, of version 4 or later; else one is installed by pip into the build.

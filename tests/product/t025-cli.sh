@@ -85,7 +85,7 @@ says "the tree's header would hide <stdint.h>"
 run 1 'a spec that is not there' generate --out o --spec missing.lua
 says 'missing.lua'
 run 1 'a folder for a spec' generate --out o --spec .
-run 1 'a kernel that is not there' show qk_add_f33
+if in_part 0 3; then run 1 'a kernel that is not there' show qk_add_f33; fi # (what has to plan all ops: every third day)
 run 1 'an op that is not there' show adda
 says "did you mean 'add'?"
 run 1 'a kernel of a tree that is not there' show acme_qk_add_f32_f32_f33_2d_ccc
@@ -130,8 +130,10 @@ for op in swish gelu add clip; do
 done
 [ ! -e own/kernels/acme_op_swish_backward_cpu.c ] && [ ! -e own/kernels/acme_op_exp_cpu.c ]; ok $? '  and nothing else'
 grep -qF 'x times its logistic; quern_swish, qn_x, QUERN_SWISH.' own/core/acme_op_table.c; ok $? '  with its own words, whatever the prefix'
-run 0 'a spec without --ops' generate --out all --prefix acme --dtypes f32 --spec swish.lua
-[ -f all/kernels/acme_op_swish_cpu.c ] && [ -f all/kernels/acme_op_exp_cpu.c ]; ok $? '  has all ops'
+if in_part 1 3; then # it makes all ops
+  run 0 'a spec without --ops' generate --out all --prefix acme --dtypes f32 --spec swish.lua
+  [ -f all/kernels/acme_op_swish_cpu.c ] && [ -f all/kernels/acme_op_exp_cpu.c ]; ok $? '  has all ops'
+fi
 rm -rf own all
 
 # ---- what it writes

@@ -23,7 +23,7 @@ op "minus" { doc = "x - y.", inputs = "x, y", dtypes = floating, body = "x - y" 
 END
 cd "$work" || bail "no $work"
 try "a tree" lua5.4 "$QUERN_SOURCE_DIR/build.lua" generate --prefix acme --ops clip,sum --spec acme.lua --dtypes f32 --out tree
-try "is configured" cmake -S tree -B built -DCMAKE_BUILD_TYPE=Debug
+try "is configured" env CC="$quick_cc" CXX="$quick_cxx" cmake -S tree -B built -DCMAKE_BUILD_TYPE=Debug
 try "and built" cmake --build built
 archive=$(find built -name '*.a')
 ! grep -n 'quern' tree/acme.hpp >"$said"

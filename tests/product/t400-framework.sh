@@ -124,7 +124,7 @@ turn=0
 for compiler in $compilers; do
   turn=$((turn + 1))
   [ ! -d "$work/$compiler" ] || bits "$compiler by level" $compiler -I"$work/tree" "$work/bits.c" "$work/$compiler"/*.o -lpthread
-  ! in_part $turn 2 ||
+  ! in_part $turn 6 ||
     bits "$compiler -O3 -march=native -std=gnu11" $compiler -O3 -march=native -std=gnu11 -I"$work/single" "$work/bits.c" "$work/single/pebble.c" -lpthread
   bits "$compiler -O0" $compiler -O0 -std=gnu11 -I"$work/single" "$work/bits.c" "$work/single/$compiler.o" -lpthread
 done

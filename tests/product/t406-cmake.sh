@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t406-cmake.sh: Quern in CMake projects: quern_generate and quern_freeze of the installed package, a spec that is edited, two frozen
 # folders in one program; the sources as a part of another project.

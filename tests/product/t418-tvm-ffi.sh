@@ -1,5 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
+# tags: long
 #
 # t418-tvm-ffi.sh: `generate --abi tvm-ffi`: ops as functions of tvm-ffi. A C caller that makes the values by hand, under AddressSanitizer
 # and UndefinedBehaviorSanitizer, with a libtvm_ffi of its own and with none; a tree by CMake, the library's module, and, where Python

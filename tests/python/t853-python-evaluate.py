@@ -148,8 +148,15 @@ is_(problems, [], "from many threads")
 if hasattr(quern, "asin"):
     raises(AttributeError, lambda: quern.gelo, "quern.gelo", "did you mean 'gelu'")
     raises(AttributeError, lambda: quern.arcsin, "NumPy's name", "'asin'")
+    raises(AttributeError, lambda: quern.ReLU, "in capitals", "'relu'")
+    raises(AttributeError, lambda: quern.matmul, "a name of the array API alone", "quern.array_api.matmul")
+    raises(AttributeError, lambda: quern.argsort, "what Quern has not", "no op that sorts")
+    raises(KeyError, lambda: quern.op("Gelu"), "an op in capitals", "the nearest name is gelu")
+    raises(TypeError, lambda: quern.sum([1.0], dim=0), "PyTorch's word", "no argument dim; PyTorch's dim is axis here")
+    raises(TypeError, lambda: quern.sum([1.0], keepdim=True), "another one", "keepdims here")
+    raises(TypeError, lambda: quern.exp([1.0], dim=0), "without an axis", "no argument dim")
 else:
-    skip(2, "this build has some ops only")
+    skip(9, "this build has some ops only")
 raises(AttributeError, lambda: quern.qqqqqqq, "nothing near", "quern.ops()")
 ok(not hasattr(quern, "__nonsense__"), "hasattr")
 

@@ -6,6 +6,7 @@ import array
 import inspect
 import itertools
 import math
+import random
 
 import quern
 from quern import array_api as xp
@@ -326,6 +327,11 @@ for name, made, wanted, is_view in (
         ("tile", lambda: xp.tile(x[:1], (2, 2)), [[0, 1, 2, 0, 1, 2], [0, 1, 2, 0, 1, 2]], False),
         ("repeat", lambda: xp.repeat(x[0], 2), [0, 0, 1, 1, 2, 2], False),
         ("repeat, each so often", lambda: xp.repeat(x, xp.asarray([2, 0, 1]), axis=1), [[0, 0, 2], [3, 3, 5]], False),
+        ("take", lambda: xp.take(x, xp.asarray([2, 0, -1]), axis=1), [[2, 0, 2], [5, 3, 5]], False),
+        ("take of a vector", lambda: xp.take(x[1], [1]), [4], False),
+        ("take_along_axis", lambda: xp.take_along_axis(x, xp.asarray([[2], [0]]), axis=1), [[2], [3]], False),
+        ("take_along_axis, broadcast", lambda: xp.take_along_axis(x, xp.asarray([[1, 0, 1], [0, 0, 0]]), axis=0), [[3, 1, 5], [0, 1, 2]], False),
+        ("take_along_axis, by one", lambda: xp.take_along_axis(x, xp.asarray([[1, 0]]), axis=-1), [[1, 0], [4, 3]], False),
         ("unstack", lambda: xp.unstack(x, axis=1)[2], [2, 5], True),
         ("meshgrid", lambda: xp.meshgrid(x[0], x[1][:2])[0], [[0, 1, 2], [0, 1, 2]], True),
         ("eye", lambda: xp.eye(2, 3, k=1, dtype=xp.int64), [[0, 1, 0], [0, 0, 1]], False),
@@ -341,6 +347,8 @@ for name, made, wanted, is_view in (
         ok(is_within(y, x), "  a view")
 raises(ValueError, lambda: xp.reshape(x.T, (6,), copy=False), "reshape: no view", "makes a copy")
 raises(ValueError, lambda: xp.reshape(x, (4, -1)), "reshape: not so many items", "6 items")
+raises(ValueError, lambda: xp.take(x, [0]), "take: no axis", "axis is wanted")
+raises(ValueError, lambda: xp.take_along_axis(x, [0]), "take_along_axis: other dimensions", "2 dimensions and 1")
 raises(ValueError, lambda: xp.squeeze(x, 0), "squeeze: of 2", "extent 2")
 raises(ValueError, lambda: xp.broadcast_to(x, (3, 3)), "broadcast_to: another extent")
 raises(ValueError, lambda: xp.concat([x, x[:, :1]]), "concat: other shapes")
@@ -359,7 +367,7 @@ for key in (0, -1, (1, 2, 3), (slice(None), 1), (Ellipsis, 0), (0, Ellipsis, -1)
 try:
     import numpy
 except ImportError:
-    skip(1, "no NumPy")
+    skip(3, "no NumPy")
 else:
     bad, n = [], numpy.arange(24).reshape(2, 3, 4)
     parts = [0, -1, 1, slice(None), slice(None, None, -1), slice(1, None), slice(0, 0), None, Ellipsis, slice(-2, 9, 2), slice(3, -5, -2)]
@@ -369,8 +377,41 @@ else:
             if (y.shape, y.tolist()) != shown(x[key]):
                 bad.append(key)
     is_(bad, [], "indexing as NumPy's")
-for bad in (2, (0, 0, 0, 0), (Ellipsis, Ellipsis), 1.0, "x", [0, 1], xp.asarray([0, 1])):
+    bad, random_of, n_keys = [], random.Random(866), 0
+    for _ in range(2000):
+        dims = [random_of.randint(1, 3) for _ in range(random_of.randint(1, 2))]
+        key = []
+        for d in range(3):
+            kind, dtype = random_of.randint(0, 6), random_of.choice(("int8", "int16", "int32", "int64", "uint8", "uint64"))
+            shape = [random_of.choice((dim, 1)) for dim in dims]
+            low = 0 if dtype[0] == "u" else -n.shape[d] - (random_of.random() < 0.02)
+            part = numpy.asarray([random_of.randrange(low, n.shape[d]) for _ in range(math.prod(shape))]).astype(dtype).reshape(shape)
+            key.append((part, part[::-1], part, part[:0] if d == 0 else part, random_of.choice(parts), slice(0, 0), d)[kind])
+        if sum(part is Ellipsis for part in key) > 1 or not any(isinstance(part, numpy.ndarray) for part in key):
+            continue
+        n_keys += 1
+        try:
+            wanted = n[tuple(key)]
+            wanted = wanted.shape, wanted.tolist()
+        except IndexError:
+            wanted = ("refused",), ()
+        try:
+            got = shown(x[tuple(quern.from_dlpack(part) if isinstance(part, numpy.ndarray) and random_of.random() < 0.5 else part for part in key)])
+        except IndexError:
+            got = wanted if 0 in wanted[0] else (("refused",), ())  # NumPy before 2.4 does not check indices where nothing is copied
+        if got != wanted:
+            bad.append(key)
+    ok(n_keys > 1000, "{} keys".format(n_keys))
+    is_(bad, [], "  by arrays of whole numbers, too")
+for bad in (2, (0, 0, 0, 0), (Ellipsis, Ellipsis), 1.0, "x", [0, 2], xp.asarray([-3]), xp.asarray([2**64 - 1], dtype="uint64"), [0.5], [True, False],
+            (xp.asarray([0, 1]), xp.asarray([0, 1, 2])), (0, (0, 1))):
     raises(IndexError, lambda: x[bad], "no index: {!r}".format(bad))
+raises(IndexError, lambda: x.__setitem__([0], 1), "nothing is stored by arrays of whole numbers", "where")
+is_((x[[]].shape, x[:, xp.asarray([1])].shape, x[[1]].tolist(), x[0, [2, 0], -1].tolist()), ((0, 3, 4), (2, 1, 4), [x[1].tolist()], [11, 3]),
+    "lists of indices")
+wide = quern.from_dlpack(memoryview(bytes(range(200)) * 1000))
+at = quern.asarray([199, 0, -1] * 30000)
+is_(wide[at].tolist(), [199, 0, 199] * 30000, "many items")
 x = xp.asarray([[1.0, 2.0], [3.0, 4.0]])
 x[0] = 5
 x[:, 1] = xp.asarray([7, 8], dtype="int8")

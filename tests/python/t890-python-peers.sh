@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # t890-python-peers.sh: the tests in Python once more with NumPy 2, in each CPython from 3.9 on that is here: one module for all
-# of them, and one for each that is free-threaded, built as by `pip install ./python`. One interpreter and a third of
+# of them, and one for each that is free-threaded, built as by `pip install ./python`. One interpreter and a fifth of
 # the tests each day. Its virtual environment stays in the build folder. Where no index can be reached: skipped.
 set -u
 . "$(dirname "$0")/../support/tap.sh"
@@ -66,7 +66,7 @@ while read -r name python; do
   turn=0
   for test in "$source"/tests/python/t8*.py; do
     turn=$((turn + 1))
-    in_part $turn 3 || continue
+    in_part $turn 5 || continue
     QUERN_TEST_PYTHON=$folder/bin/python timeout 600 sh "$source/tests/support/python.sh" "$build" "$test" >"$said" 2>&1 </dev/null
     status=$?
     title="Python $name, NumPy $numpy: $(basename "$test" .py)"

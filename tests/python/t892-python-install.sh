@@ -53,7 +53,10 @@ PY
 # The wheels, and what is installed from the sources, on days in turn.
 if in_part 0 2; then
 # ---- the wheels
-try 'wheels of this build' env QUERN_BUILD="$build" sh "$source/tools/package/wheels.sh" wheels "$python"
+# Packed quickly, but in full: larger than those that go to an index by a tenth.
+mkdir quick
+[ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ] || echo 'import zlib; zlib.Z_DEFAULT_COMPRESSION = 1' >quick/sitecustomize.py
+try 'wheels of this build' env PYTHONPATH="$work/quick" QUERN_BUILD="$build" sh "$source/tools/package/wheels.sh" wheels "$python"
 mkdir -p wheels
 platform=manylinux_2_36_$(uname -m)
 # (auditwheel adds the tags of older systems that a wheel is good for, too.)

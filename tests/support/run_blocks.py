@@ -4,7 +4,9 @@
     run_blocks.py PAGE FIRST_TEST_NUMBER
 
 A block with a first line that is a comment with a file's name is that file. `sh` blocks are run by sh, `python` blocks in one
-process. A `text` block is what the block before it prints; `...` in it stands for anything. `<!-- not run: REASON -->` before a block;
+process. A `text` block is what the block before it prints; `...` in it stands for anything. Before a block:
+`<!-- not run: REASON -->`; `<!-- run where: NAME -->`, a program, or a module of Python, for `cuda` a device; `NAME as OTHER`: where there is no
+device the word NAME in quotes is replaced; `<!-- compiled where: nvcc; DECLARATIONS -->`: C statements, of a function behind these.
 `<!-- needs: MODULE -->` on a page whose blocks are run where Python has that module; of `cuda`, where there is a device,
 or QUERN_CUDA_PATH names a driver."""
 
@@ -13,17 +15,45 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 _FILE = re.compile(r"(?:--|#|/\*|//)\s*([\w./-]+\.\w+)\s*(?:\*/)?\s*$")
-_BLOCK = re.compile(r"(?P<skip><!-- not run: (?P<reason>.*?) -->\s*\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.S | re.M)
+_BLOCK = re.compile(r"(?:<!-- (?P<how>not run|run where|compiled where): (?P<what>(?:(?!-->).)*) -->\s*\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.S | re.M)
 
 
 def blocks(text):
-    """[(language, text, reason not to run it or None, line)]"""
-    return [(m["language"], m["text"], m["reason"], text.count("\n", 0, m.start("language")) + 1) for m in _BLOCK.finditer(text)]
+    """[(language, text, how it is run or None, the rest of that comment, line)]"""
+    return [(m["language"], m["text"], m["how"], m["what"], text.count("\n", 0, m.start("language")) + 1) for m in _BLOCK.finditer(text)]
+
+
+def conditions(what):
+    """Of "torch, cuda as cpu": a reason not to run it or None, [(word, what stands for it)]"""
+    reason, changed = None, []
+    for part in what.split(", "):
+        name, _, other = part.partition(" as ")
+        if other and not os.path.exists("/dev/nvidiactl"):
+            changed.append((name, other))
+        elif not other and not has(name):
+            reason = name + " is not there"
+    return reason, changed
+
+
+def compile_c(text, declarations, folder):
+    """Whether C statements compile, and what the compiler says."""
+    includes, _, rest = declarations.rpartition("#")
+    include, _, rest = rest.partition("\n")
+    code = f"{includes}#{include}\nvoid page({rest.strip()});\nvoid page({rest.strip()}) {{\n{text}}}\n"
+    path = os.path.join(folder, "statements.c")
+    with open(path, "w") as file:
+        file.write(code)
+    flags = subprocess.run(["pkg-config", "--cflags", "quern"], capture_output=True, text=True).stdout.split()
+    toolkit = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(program("nvcc")))), "include")
+    done = subprocess.run(["cc", "-fsyntax-only", "-Wall", "-Werror", "-Wno-unused-but-set-variable", "-isystem", toolkit, *flags, path],
+                          capture_output=True, text=True)
+    return done.returncode == 0, done.stderr
 
 
 # Runs the blocks that it is given, a line of JSON each, in one namespace. Behind what a block prints stands a line of how it went.
@@ -70,7 +100,8 @@ class Page:
         if language == "python":
             return self.run_python(text)
         if language == "sh":
-            done = subprocess.run(["sh", "-euc", text], cwd=self.folder, capture_output=True, text=True)
+            path = os.environ["PATH"] + ":/usr/local/cuda/bin"
+            done = subprocess.run(["sh", "-euc", text], cwd=self.folder, capture_output=True, text=True, env=dict(os.environ, PATH=path))
             self.said = done.stdout
         else:
             return True, ""
@@ -95,7 +126,13 @@ class Page:
         return line == _RIGHT, self.said
 
 
+def program(name):
+    return shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
+
+
 def has(name):
+    if name == "nvcc":
+        return program(name) is not None
     if name == "cuda":
         return "QUERN_CUDA_PATH" in os.environ or os.path.exists("/dev/nvidiactl")
     return importlib.util.find_spec(name) is not None
@@ -109,13 +146,21 @@ def main():
     needed = [name for name in re.findall(r"<!-- needs: (\w+) -->", text) if not has(name)]
     with tempfile.TemporaryDirectory() as folder:
         page = Page(folder)
-        for language, block, reason, line in blocks(text):
+        for language, block, how, what, line in blocks(text):
+            reason = what if how == "not run" else None
+            if how == "run where":
+                reason, changed = conditions(what)
+                for word, other in changed:
+                    block = block.replace(f'"{word}"', f'"{other}"')
+            if how == "compiled where":
+                where, _, declarations = what.partition(";")
+                reason = None if has(where) else where + " is not there"
             if needed:
                 reason = needed[0] + " is not there"
             if reason:
                 print(f"ok {number} - {name}:{line} {language} # SKIP {reason}")
             else:
-                is_right, why = page.run(language, block)
+                is_right, why = compile_c(block, declarations.strip(), folder) if how == "compiled where" else page.run(language, block)
                 print(("" if is_right else "not ") + f"ok {number} - {name}:{line} {language}")
                 if not is_right:
                     print("".join("# " + part + "\n" for part in why.split("\n")), end="")

@@ -330,6 +330,7 @@ int main(int argc, char **argv) {
     if (!is_wanted(ops, name)) continue;
     for (int d = REF_F16; d <= REF_F64; d++) {
       backward_accuracy a;
+      if (!is_wanted(dtypes, ref_dtype_name((ref_dtype)d))) continue;
       progress_show(name, ref_dtype_name((ref_dtype)d), k + 1, n_backward);
       const int is_measured = backward_measure(k, (ref_dtype)d, effort.n_random, &a);
       progress_wipe();

@@ -40,6 +40,17 @@ void write_call(const quern_op_info *info, char *text, size_t size) {
   snprintf(text, size, "%s%s%s(%s)", info->name, info->n_out > 1 ? "." : "", output, inputs);
 }
 
+int refuse_name(quern_ctx *ctx, const char *text) {
+  char call[100];
+  quern_op *op = NULL;
+  const size_t size = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+  if (size < 2 || text[size] || size > sizeof call - 4) return STATUS_GOOD;
+  snprintf(call, sizeof call, "%s(x)", text);
+  const quern_status status = quern_op_compile(ctx, call, &op);
+  quern_op_release(op);
+  return status == QUERN_E_NOTFOUND ? complain_library() : STATUS_GOOD;
+}
+
 /* Whoever names an op where an operand is meant has probably forgotten to call it; not all can be. */
 static const char *hint(quern_ctx *ctx, const char *name, char text[640]) {
   quern_op *op = NULL, *called = NULL;

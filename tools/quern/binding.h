@@ -20,6 +20,9 @@ int word_list_add(word_list *list, const operand_word *word, const char *usage);
  * called by its name. Returns an exit status: names that the op has not, and names that are not there, are said. */
 int bind_words(quern_ctx *ctx, const quern_op_info *info, const word_list *list, int is_op, const operand_word *of[BINDING_MAX]);
 
+/* Refuses a text that is one name, of no op and no operand: what the library says of a call of it. Returns an exit status. */
+int refuse_name(quern_ctx *ctx, const char *text);
+
 /* The text that calls an op in an expression, of its first output if it has several: "clip(x)". */
 void write_call(const quern_op_info *info, char *text, size_t size);
 

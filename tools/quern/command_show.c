@@ -54,7 +54,7 @@ static int show_op(quern_ctx *ctx, const char *text, const word_list *words, cha
   int status = STATUS_GOOD;
   for (int k = 0; k < words->n; k++)
     if (strcmp(words->words[k].name, text) == 0) return STATUS_GOOD;
-  if (quern_op_find(ctx, text, &op)) return STATUS_GOOD;
+  if (quern_op_find(ctx, text, &op)) return refuse_name(ctx, text);
   write_call(quern_op_describe(op), call, size);
   if (words->n == 0) status = usual_words(quern_op_describe(op), usual);
   quern_op_release(op);

@@ -14,6 +14,7 @@ int op_words_open(quern_ctx *ctx, const char *text, const word_list *words, quer
   int is_operand = 0;
   for (int k = 0; k < words->n; k++) is_operand |= strcmp(words->words[k].name, text) == 0;
   *is_op = !is_operand && quern_op_find(ctx, text, op) == QUERN_OK;
+  if (!is_operand && !*is_op && refuse_name(ctx, text)) return STATUS_FAILED;
   if (!*is_op && quern_op_compile(ctx, text, op)) return complain_library();
   return STATUS_GOOD;
 }

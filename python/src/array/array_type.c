@@ -8,6 +8,7 @@
 #include "array/array_make.h"
 #include "array/array_object.h"
 #include "array/exchange_api.h"
+#include "array/gather.h"
 #include "array/operators.h"
 #include "base/errors.h"
 #include "exchange/buffer.h"
@@ -357,6 +358,6 @@ static int make_type(void) {
 }
 
 int array_add(PyObject *module) {
-  if (device_add(module) || array_make_add(module) || buffer_start() || (!array_get_type() && make_type())) return -1;
+  if (device_add(module) || array_make_add(module) || gather_add(module) || buffer_start() || (!array_get_type() && make_type())) return -1;
   return module_add(module, "Array", new_ref((PyObject *)array_get_type()));
 }

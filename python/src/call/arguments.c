@@ -135,7 +135,10 @@ static int bind_named(const op_object *op, PyObject *name, PyObject *value, uint
   if (is_name(name, out_name)) return bind_out(op, value, bound);
   if (is_name(name, dtype_name)) return bind_dtype(value, bound);
   if (is_name(name, stream_name)) return bind_stream(info->name, value, bound);
-  PyErr_Format(PyExc_TypeError, "%s: it has no argument %U", info->name, name);
+  const char *remedy = "";
+  if (op->axes >= 0 && PyUnicode_CompareWithASCIIString(name, "dim") == 0) remedy = "; PyTorch's dim is axis here";
+  if (op->keepdims >= 0 && PyUnicode_CompareWithASCIIString(name, "keepdim") == 0) remedy = "; PyTorch's keepdim is keepdims here";
+  PyErr_Format(PyExc_TypeError, "%s: it has no argument %U%s", info->name, name, remedy);
   return -1;
 }
 

@@ -152,6 +152,18 @@ static int truth_of(PyObject *value) {
   return is_true;
 }
 
+/* Adds to the producer's refusal which operand it is, and who computes with gradients. */
+static int refuse_gradients(const operand *operand) {
+  PyObject *type, *value, *traceback;
+  if (!PyErr_ExceptionMatches(PyExc_BufferError)) return -1;
+  PyErr_Fetch(&type, &value, &traceback);
+  operand_fail(operand, PyExc_BufferError, "%S; the functions of quern.torch have derivatives", value);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return -1;
+}
+
 /* A tensor that requires a gradient is imported by __dlpack__, where the producer can refuse it with its own message. */
 static int ask_for_gradients(operand *operand, const operand_type *type, void *stream) {
   PyObject *object = operand->object, *descriptor = type->requires_grad, *value;
@@ -160,7 +172,8 @@ static int ask_for_gradients(operand *operand, const operand_type *type, void *s
   value = type->get ? type->get(descriptor, object, (PyObject *)type->type) : PyObject_GetAttr(object, requires_grad);
   Py_DECREF(descriptor);
   int wants = truth_of(value);
-  return wants > 0 ? use_protocol(operand, stream) : wants;
+  if (wants <= 0) return wants;
+  return use_protocol(operand, stream) ? refuse_gradients(operand) : 0;
 }
 
 /* 1, 0, or -1 with an exception. */

@@ -81,7 +81,9 @@ void qn_strbuf_add(qn_strbuf *buf, const char *format, ...) {
 
 #define LONGEST_GUESS 63
 
-/* The Levenshtein distance of `a` and `b`, both at most LONGEST_GUESS long. */
+static char lower_letter(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+/* The Levenshtein distance of `a` and `b`, both at most LONGEST_GUESS long; capitals count as small letters. */
 static int edit_distance(const char *a, const char *b) {
   int row[LONGEST_GUESS + 1], n = (int)strlen(b);
   for (int j = 0; j <= n; j++) row[j] = j;
@@ -89,7 +91,7 @@ static int edit_distance(const char *a, const char *b) {
     int diagonal = row[0];
     row[0] = i;
     for (int j = 1; j <= n; j++) {
-      int best = diagonal + (*a != b[j - 1]);
+      int best = diagonal + (lower_letter(*a) != lower_letter(b[j - 1]));
       diagonal = row[j];
       if (row[j] + 1 < best) best = row[j] + 1;
       if (row[j - 1] + 1 < best) best = row[j - 1] + 1;

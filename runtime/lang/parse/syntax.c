@@ -46,6 +46,16 @@ static const qn_foreign *word_at(const qn_source *source, int32_t index) {
   return token->kind == QN_TOKEN_NAME ? qn_foreign_word(source->text + token->at, token->size) : NULL;
 }
 
+/* What the name of a cast's dtype means here, as in "(float)x", which reads as a value in parentheses; index: the token behind it. NULL: there
+ * is no such name. */
+static const qn_foreign *cast_before(const qn_source *source, int32_t index) {
+  if (index < 3) return NULL;
+  const qn_token *token = &source->tokens[index - 2];
+  if (!qn_token_is_sign(&token[-1], QN_SIGN_OPEN) || token->kind != QN_TOKEN_NAME || !qn_token_is_sign(&token[1], QN_SIGN_CLOSE)) return NULL;
+  const qn_foreign *word = word_at(source, index - 2);
+  return word ? word : qn_foreign_function(source->text + token->at, token->size);
+}
+
 /* What is added to an error at a place, by the tokens there: that '//' divides, or what a word of another language is here. "": there is
  * nothing to say. gen/front/hint.lua gives the same. */
 static void find_hint(const qn_source *source, uint32_t at, char hint[HINT_BYTES]) {
@@ -59,6 +69,7 @@ static void find_hint(const qn_source *source, uint32_t at, char hint[HINT_BYTES
   }
   const qn_foreign *word = index < source->n_tokens ? word_at(source, index) : qn_foreign_word(source->text + at, at < source->size);
   if (!word && index > 0) word = word_at(source, index - 1);
+  if (!word) word = cast_before(source, index);
   if (word) snprintf(hint, HINT_BYTES, ": %s", word->sentence);
 }
 
