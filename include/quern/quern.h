@@ -85,8 +85,13 @@ QUERN_API void quern_set_last_error(const char *text);
  * may be called in a signal handler. Writing to a file beyond RLIMIT_FSIZE, or to a closed pipe, is an error, not a
  * signal.
  *
- * Stack: a call takes up to 48 KiB of the caller's stack, quern_spec_load and quern_op_source 64 KiB. Compilers
- * have threads of their own. A stack of PTHREAD_STACK_MIN is too small.
+ * Stack: a call on the CPU takes up to 8 KiB of the caller's stack, 16 KiB where a kernel keeps blocks of its own
+ * (norms, variances and log_softmax of f64, expressions of many functions with rare cases), 30 KiB vector_norm and
+ * lp_normalize of any ord; the first call of an expression and quern_op_compile 16 KiB; quern_op_explain, calls on
+ * CUDA devices without the driver, and registered ops' shapes 32 KiB; quern_spec_load and quern_op_source 64 KiB.
+ * What is larger lies in blocks of 32 KB that the library allocates once and keeps: some for each thread in a call.
+ * Where there is no memory for one, or 256 are taken, it lies on the stack, as in a generated tree in any case: then
+ * a call takes up to 48 KiB. Compilers have threads of their own.
  *
  * Ends: the library's threads end when they have had nothing to do for a second; a process of which the main thread
  * left before ends then, too. A thread is not cancelled while it waits for a compile; asynchronous cancellation is

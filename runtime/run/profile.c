@@ -63,13 +63,13 @@ __attribute__((noinline)) static void say_call(const profiled_kind *kind, const 
 /* As a call of a kind that does not run its calls itself. */
 static quern_status call_decided(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
   const profiled_kind *kind = kind_of(op);
-  qn_decision decision;
+  QN_IN_SCRATCH(qn_decision, decision);
   const int64_t start = qn_profile_now();
   const qn_float_env was = qn_float_env_enter();
-  quern_status status = kind->own->decide(op, in, out, call, 1, &decision);
-  if (status == QUERN_OK && decision.nest.n_elements) status = decision.backend->call(&decision, call);
+  quern_status status = kind->own->decide(op, in, out, call, 1, decision);
+  if (status == QUERN_OK && decision->nest.n_elements) status = decision->backend->call(decision, call);
   qn_float_env_leave(was);
-  if (status == QUERN_OK) say_call(kind, op, in, out, call, &decision, qn_profile_now() - start);
+  if (status == QUERN_OK) say_call(kind, op, in, out, call, decision, qn_profile_now() - start);
   return status;
 }
 

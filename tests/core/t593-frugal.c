@@ -237,6 +237,132 @@ static void host_slices(void *host, int64_t n, void (*slice)(void *arg, int64_t 
   }
 }
 
+/* Calls of ops, as quern.h has it: most take MOST_OF_A_CALL; where kernels keep blocks of their own, MOST_OF_ANY. */
+#define MOST_OF_A_CALL 8192
+#define MOST_OF_ANY 16384
+#define MOST_OF_WORST 32768 /* vector_norm, lp_normalize of any ord */
+#define MOST_OF_A_FIRST 16 /* KB: also of quern_op_compile */
+
+typedef struct stack_case {
+  const char *text, *ins, *outs;
+  int64_t rows, columns;
+  long most;
+} stack_case;
+
+static const stack_case stack_cases[] = {
+    {"add", "f32 f32", "f32", 90, 70, MOST_OF_A_CALL},
+    {"gelu", "f16", "f16", 90, 70, MOST_OF_A_CALL},
+    {"clip", "f32", "f32", 1000, 1000, MOST_OF_A_CALL},
+    {"y = sum(x, axis=-1)", "f32", "f32", 90, 700, MOST_OF_A_CALL},
+    {"y = x - max(x, axis=-1)", "bf16", "f32", 90, 700, MOST_OF_A_CALL},
+    {"softmax", "f32", "f32", 90, 700, MOST_OF_A_CALL},
+    {"softmax", "f16", "f16", 3, 70000, MOST_OF_A_CALL},
+    {"cumulative_sum", "f16", "f16", 90, 700, MOST_OF_A_CALL},
+    {"log_softmax", "f64", "f64", 90, 700, MOST_OF_ANY},
+    {"y = vector_norm(x, 3, axis=-1)", "f32", "f32", 90, 700, MOST_OF_WORST},
+};
+
+static quern_status call_on_last_axis(quern_op *op, operands *o) {
+  const quern_op_info *info = quern_op_describe(op);
+  const quern_scalar last = QUERN_I64(2), axis = QUERN_I64(-1);
+  const quern_scalar *first = info->n_params && !strcmp(info->params[0].name, "axes") ? &last : &axis;
+  const int is_along = info->n_params && !strncmp(info->params[0].name, "ax", 2);
+  const quern_call call = {.size = sizeof call, .params = is_along ? first : NULL, .n_params = is_along};
+  return operands_call(op, o, &call);
+}
+
+static void call_case(void *arg) {
+  small_call *c = arg;
+  c->status = call_on_last_axis(c->op, &c->o);
+}
+
+/* Every op of one set of dtypes, with default parameters, where it takes operands of one shape. */
+static void test_ops_on_stack(const char *dtype, rng *r) {
+  const int64_t shape[2] = {20, 300};
+  long most = 0;
+  char few[2000] = "", worst[64] = "";
+  int n = 0, n_few = 0;
+  for (int32_t i = 0; i < quern_op_count(interpreting); i++) {
+    small_call c = {.ctx = interpreting};
+    if (quern_op_at(interpreting, i, &c.op)) bail("%s", quern_last_error());
+    const quern_op_info *info = quern_op_describe(c.op);
+    char ins[200] = "";
+    quern_shape out[MOST_OPERANDS];
+    for (int32_t k = 0; k < info->n_in; k++) {
+      const char *takes = info->args[k].dtypes;
+      strcat(strcat(ins, k ? " " : ""), strstr(takes, dtype) ? dtype : strstr(takes, "f32") ? "f32" : strstr(takes, "i32") ? "i32" : "bool");
+    }
+    operands_make(&c.o, ins, "", 2, shape, r);
+    for (int32_t k = 0; k < info->n_out; k++) {
+      out[k].size = sizeof *out;
+      out[k].dtype = (DLDataType){kDLFloat, 32, 1};
+      out[k].ndim = 2;
+      memcpy(out[k].shape, shape, sizeof shape);
+      out[k].device = (DLDevice){kDLCPU, 0};
+    }
+    if (info->n_in == 0 || quern_op_measure(c.op, info->n_in, c.o.ins, info->n_out, out, NULL)) {
+      operands_free(&c.o);
+      quern_op_release(c.op);
+      continue;
+    }
+    void *memory[MOST_OPERANDS];
+    DLTensor made[MOST_OPERANDS];
+    c.o.n_out = info->n_out;
+    for (int32_t k = 0; k < info->n_out; k++) {
+      int64_t bytes = out[k].dtype.bits / 8;
+      for (int32_t d = 0; d < out[k].ndim; d++) bytes *= out[k].shape[d];
+      memory[k] = malloc((size_t)bytes + 1);
+      made[k] = (DLTensor){.data = memory[k], .device = {kDLCPU, 0}, .ndim = out[k].ndim, .dtype = out[k].dtype, .shape = out[k].shape};
+      c.o.outs[k] = &made[k];
+    }
+    call_small(&c);
+    const long used = stack_used(call_small, &c);
+    if (c.status == QUERN_OK) {
+      n++;
+      if (used > most) snprintf(worst, sizeof worst, "%s", info->name);
+      if (used > most) most = used;
+      if (used > MOST_OF_A_CALL && strlen(few) < 1900) strcat(strcat(few, " "), info->name);
+      if (used > MOST_OF_A_CALL) n_few++;
+          }
+    for (int32_t k = 0; k < info->n_out; k++) free(memory[k]);
+    c.o.n_out = 0;
+    operands_free(&c.o);
+    quern_op_release(c.op);
+  }
+  ok(n > 150 && n_few * 6 < n && most <= MOST_OF_ANY, "%d ops of %s: at most %ld bytes (%s), %d of them more than %d", n, dtype, most, worst, n_few,
+     MOST_OF_A_CALL);
+  if (n_few) diag("more:%s", few);
+}
+
+static void test_calls_on_stack(void) {
+  rng r;
+  if (SANITIZED) {
+    skip(3 + (int)(sizeof stack_cases / sizeof *stack_cases), "frames are larger where sanitizers look on");
+    return;
+  }
+  rng_seed(&r, 17);
+  test_ops_on_stack("f32", &r);
+  test_ops_on_stack("f64", &r);
+  test_ops_on_stack("f16", &r);
+  for (size_t i = 0; i < sizeof stack_cases / sizeof *stack_cases; i++) {
+    const stack_case *k = &stack_cases[i];
+    int64_t shape[2] = {k->rows, k->columns};
+    small_call c = {.ctx = interpreting};
+    if (strchr(k->text, '='))
+      c.op = op_from(interpreting, k->text);
+    else if (quern_op_find(interpreting, k->text, &c.op))
+      bail("%s", quern_last_error());
+    operands_make(&c.o, k->ins, k->outs, 2, shape, &r);
+    if (strchr(k->text, '=') && !strstr(k->text, "x - ")) c.o.out[0].t.ndim = 1;
+    for (int turn = 0; turn < 2; turn++) call_case(&c);
+    const long used = stack_used(call_case, &c);
+    if (c.status) diag("%s", quern_last_error());
+    ok(c.status == QUERN_OK && used <= k->most, "%s of %s: %ld bytes", k->text, k->ins, used);
+    operands_free(&c.o);
+    quern_op_release(c.op);
+  }
+}
+
 static void test_stack(void) {
   static const char *const ins = "f32 f32 f32 f32 f32 f32 f32 f32";
   static const char *const odd = "f16 f32 u8 f32 i32 bf16 f32 f16";
@@ -257,11 +383,11 @@ static void test_stack(void) {
       c.o.in[k].strides[1] = 90;
     }
     const int kb = in_child(first_in_child, &c);
-    ok(kb <= 64, "%s: 12 ops on 8 operands, on 64 KB of stack: the first call takes %d KB",
+    ok(kb <= MOST_OF_A_FIRST, "%s: 12 ops on 8 operands, on 64 KB of stack: the first call takes %d KB",
        is_odd ? "mixed dtypes" : "f32", kb);
     is_int(operands_call(c.op, &c.o, NULL), QUERN_OK, "  a call elsewhere");
     const long used = stack_used(call_small, &c);
-    ok(c.status == QUERN_OK && used <= 32768, "  a call takes %ld bytes", used);
+    ok(c.status == QUERN_OK && used <= MOST_OF_A_CALL, "  a call takes %ld bytes", used);
     operands_free(&c.o);
     quern_op_release(c.op);
   }
@@ -276,7 +402,7 @@ static void test_stack(void) {
     small_call c = {.ctx = ctx, .op = op_from(ctx, "y = exp(a * 3 + b) - 7")};
     operands_vector(&c.o, "f32 f32", "f32", 100, &r);
     const int kb = in_child(first_in_child, &c);
-    ok(kb <= 40, "%s, on 64 KB of stack: the first call takes %d KB", name, kb);
+    ok(kb <= MOST_OF_A_FIRST, "%s, on 64 KB of stack: the first call takes %d KB", name, kb);
     operands_free(&c.o);
     quern_op_release(c.op);
     quern_ctx_release(ctx);
@@ -293,7 +419,7 @@ static void test_stack(void) {
     operands_vector(&c.o, "f64", outs, 1000, &r);
     is_int(operands_call(c.op, &c.o, NULL), QUERN_OK, "31 logarithms");
     const long used = stack_used(call_small, &c);
-    ok(c.status == QUERN_OK && used <= 32768, "  a call takes %ld bytes", used);
+    ok(c.status == QUERN_OK && used <= MOST_OF_ANY, "  a call takes %ld bytes", used);
     operands_free(&c.o);
     quern_op_release(c.op);
     quern_ctx_release(ctx);
@@ -306,7 +432,7 @@ static void test_stack(void) {
   operands o;
   operands_vector(&o, odd, "f32", 1000003, &r);
   is_int(operands_call(op, &o, NULL), QUERN_OK, "slices on threads of 64 KB");
-  ok(n_slices_seen >= 2 && most_of_a_slice <= 32768, "  %d slices take %ld bytes at most", n_slices_seen,
+  ok(n_slices_seen >= 2 && most_of_a_slice <= MOST_OF_A_CALL, "  %d slices take %ld bytes at most", n_slices_seen,
      most_of_a_slice);
   operands_free(&o);
   quern_op_release(op);
@@ -318,11 +444,11 @@ static void test_stack(void) {
   for (int i = 0; i < 200; i++) strcat(text, ")");
   small_call c = {.ctx = interpreting, .text = text};
   int kb = in_child(made_in_child, &c);
-  ok(kb <= 64, "200 parentheses are read on 64 KB of stack: %d KB", kb);
+  ok(kb <= MOST_OF_A_FIRST, "200 parentheses are read on 64 KB of stack: %d KB", kb);
   text[4] = 0;
   for (int i = 0; i < 190; i++) strcat(text, "-~exp(");
   kb = in_child(refused_in_child, &c);
-  ok(kb <= 64, "  what is too deep is refused there: %d KB", kb);
+  ok(kb <= MOST_OF_A_FIRST, "  what is too deep is refused there: %d KB", kb);
 }
 
 int main(void) {
@@ -332,6 +458,7 @@ int main(void) {
   interpreting = ctx_of(QUERN_JIT_OFF);
   test_many_compiled();
   test_stack();
+  test_calls_on_stack();
   test_large();
   quern_ctx_release(interpreting);
   return done_testing();

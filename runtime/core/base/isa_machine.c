@@ -35,8 +35,7 @@ static int has(unsigned word, unsigned bits) { return (word & bits) == bits; }
 static qn_isa ask_machine(void) {
   const leaf basic = cpuid(1, 0), more = cpuid(7, 0), extended = cpuid(0x80000001u, 0);
   /* sse3, ssse3, cmpxchg16b, sse4.1, sse4.2, popcnt; lahf */
-  if (!has(basic.c, BIT(0) | BIT(9) | BIT(13) | BIT(19) | BIT(20) | BIT(23)) || !has(extended.c, BIT(0)))
-    return QN_ISA_GENERIC;
+  if (!has(basic.c, BIT(0) | BIT(9) | BIT(13) | BIT(19) | BIT(20) | BIT(23)) || !has(extended.c, BIT(0))) return QN_ISA_GENERIC;
   /* fma, movbe, osxsave, avx, f16c; bmi1, avx2, bmi2; lzcnt; xmm and ymm saved */
   if (!has(basic.c, BIT(12) | BIT(22) | BIT(27) | BIT(28) | BIT(29)) || !has(more.b, BIT(3) | BIT(5) | BIT(8)) ||
       !has(extended.c, BIT(5)) || (saved_states() & 0x06) != 0x06) {

@@ -113,8 +113,19 @@ typedef struct qn_above_table {
   void *(*create)(quern_ctx *ctx, const quern_options *options); /* ctx: it has its built-in ops */
   void (*destroy)(void *extension);
   quern_status (*define)(quern_ctx *ctx, const quern_op_def *def); /* before qn_registry_register */
+  void *(*take)(size_t bytes);  /* memory in place of the stack, aligned to 64; NULL: there is none */
+  void (*give)(void *const *taken);
 } qn_above_table;
 
 extern const qn_above_table qn_above;
+
+static inline void qn_give_scratch(void *const *taken) { if (*taken) qn_above.give(taken); }
+
+/* `type *name`, on the stack only where there is no other memory. (A size that is known would make room there in any case.) */
+#define QN_IN_SCRATCH(type, name)                                                                                              \
+  __attribute__((cleanup(qn_give_scratch))) void *const name##_taken = qn_above.take ? qn_above.take(sizeof(type)) : NULL;     \
+  size_t name##_bytes = sizeof(type);                                                                                          \
+  __asm__("" : "+r"(name##_bytes));                                                                                            \
+  type *const name = name##_taken ? name##_taken : __builtin_alloca_with_align(name##_bytes, 512)
 
 #endif

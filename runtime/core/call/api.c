@@ -102,8 +102,7 @@ quern_status quern_op_at(quern_ctx *ctx, int32_t index, quern_op **op) {
   if (!op) return refuse_null("op_at", "the place for the op");
   if (!(ctx = take_ctx(ctx))) return QUERN_E_MEMORY;
   quern_op *found = qn_registry_at(ctx, index);
-  if (!found)
-    return qn_status_fail(QUERN_E_ARGUMENT, "op_at: index %d, there are %d ops", index, qn_registry_count(ctx));
+  if (!found) return qn_status_fail(QUERN_E_ARGUMENT, "op_at: index %d, there are %d ops", index, qn_registry_count(ctx));
   return give_op(found, op);
 }
 
@@ -131,8 +130,7 @@ const quern_op_info *quern_op_describe(const quern_op *op) { return op ? op->inf
 static inline quern_status check_operands(const quern_op *op, int32_t n_in, const void *in, int32_t n_out, const void *out) {
   if (!op) return refuse_null("op", "the op");
   const quern_op_info *info = op->info;
-  if (n_in != info->n_in)
-    return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d inputs given, it has %d", info->name, n_in, info->n_in);
+  if (n_in != info->n_in) return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d inputs given, it has %d", info->name, n_in, info->n_in);
   if (n_out != info->n_out)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d outputs given, it has %d", info->name, n_out, info->n_out);
   if (n_in && !in) return refuse_null(info->name, "the array of inputs");

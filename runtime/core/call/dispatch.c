@@ -16,11 +16,10 @@ int qn_dispatch_falls_back(const quern_op *op, quern_status status, const qn_sen
 }
 
 static quern_status call_own(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
-  const qn_kind *kind = qn_kind_of(op);
-  qn_decision decision;
+  QN_IN_SCRATCH(qn_decision, decision);
   qn_float_env was = qn_float_env_enter(); /* also for the rounding of parameters */
-  quern_status status = kind->decide(op, in, out, call, 1, &decision);
-  if (status == QUERN_OK && decision.nest.n_elements) status = decision.backend->call(&decision, call);
+  quern_status status = qn_kind_of(op)->decide(op, in, out, call, 1, decision);
+  if (status == QUERN_OK && decision->nest.n_elements) status = decision->backend->call(decision, call);
   qn_float_env_leave(was);
   return status;
 }

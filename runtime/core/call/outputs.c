@@ -40,18 +40,14 @@ static void set_error(void *error_ctx, const char *kind, const char *message) {
   snprintf(complaint->message, sizeof complaint->message, "%s", message ? message : "");
 }
 
-/* Deletes all tensors. Keeps the call's error sentence, which a deleter may overwrite. Not inlined, for its stack. */
-__attribute__((noinline)) static void delete_all(output_list *outputs) {
+/* Keeps the call's error sentence, which a deleter may overwrite. Not inlined, for its stack. */
+__attribute__((noinline)) static void end_outputs(output_list *outputs) {
   qn_sentence kept;
   qn_status_keep(&kept);
   for (int32_t k = 0; k < outputs->n; k++)
     if (outputs->managed[k]->deleter) outputs->managed[k]->deleter(outputs->managed[k]);
   qn_status_restore(&kept);
-}
-
-static void end_outputs(output_list *outputs) {
-  if (outputs->n) delete_all(outputs);
-  if (outputs->shapes) free(outputs->shapes);
+  free(outputs->shapes);
 }
 
 /* ---- Shapes ---- */
@@ -181,8 +177,7 @@ static quern_status call_on(const quern_op *op, DLTensor *const *in, const outpu
 quern_status qn_outputs_call(const quern_op *op, DLTensor *const *in, quern_shape *shapes, struct DLManagedTensorVersioned **out,
                              quern_allocator allocate, const quern_call *call) {
   __attribute__((cleanup(end_outputs))) output_list outputs;
-  outputs.n = 0;
-  outputs.shapes = NULL;
+  outputs.n = 0, outputs.shapes = NULL;
   quern_status status = check_wishes(op, shapes);
   if (status) return status;
   status = shapes ? make_measured(op, in, shapes, allocate, call, &outputs) : make_unasked(op, in, allocate, call, &outputs);

@@ -131,10 +131,7 @@ quern_status qn_plan_create(quern_op *op, DLTensor *const *in, DLTensor *const *
     if (status) qn_status_restore(&kept);
     status = prepare_registered(plan, in, out, call);
   }
-  if (status) {
-    plan_free(plan);
-    return status;
-  }
+  if (status) return plan_free(plan), status;
   qn_registry_retain(op);
   *out_plan = plan;
   return QUERN_OK;

@@ -36,7 +36,8 @@ static void fence_streams(void) {
 __attribute__((noinline)) static void stream_row(const engine_run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
   const qn_job *job = run->tiles.job;
   const int64_t byte_stride[2][2] = {{1, 0}, {1, 0}};
-  _Alignas(64) char scratch[QN_SCRATCH];
+  QN_IN_SCRATCH(qn_tile_cursor, cursor);
+  char *const scratch = cursor->scratch;
   char *ptr[QN_MAX_OPERANDS];
   int64_t piece[3] = {job->chunk[0], 1, 0};
   const int64_t head = (int64_t)((0 - (uintptr_t)row[job->n_in]) % 64) / job->operand[job->n_in].size; /* up to a cache line */
@@ -148,26 +149,25 @@ static void compute(const engine_run *run, const qn_tile_cursor *cursor, const q
 
 static void run_tiles(const engine_run *run, int64_t first, int64_t end) {
   const qn_job *job = run->tiles.job;
-  _Alignas(64) char scratch[QN_SCRATCH];
-  qn_tile_held held[QN_MAX_OPERANDS];
+  QN_IN_SCRATCH(qn_tile_cursor, cursor);
+  char *const scratch = cursor->scratch;
   kernel_operands operands;
-  qn_tile_cursor cursor;
   qn_tile tile;
-  qn_tiles_start(job, &tile, held, scratch);
+  qn_tiles_start(job, &tile, cursor->held, scratch);
   kernel_operands_set(job, &operands, scratch);
-  qn_tiles_set(&run->tiles, &cursor, first);
+  qn_tiles_set(&run->tiles, cursor, first);
   for (int64_t i = first;;) {
-    qn_tiles_measure(&run->tiles, &cursor, &tile);
-    qn_tiles_load(&run->tiles, job->n_in, &cursor, &tile, held, scratch);
+    qn_tiles_measure(&run->tiles, cursor, &tile);
+    qn_tiles_load(&run->tiles, job->n_in, cursor, &tile, cursor->held, scratch);
     if (job->program)
-      job->program->compute(job, cursor.ptr, tile.count, scratch, run->params);
+      job->program->compute(job, cursor->ptr, tile.count, scratch, run->params);
     else
-      compute(run, &cursor, &tile, &operands);
+      compute(run, cursor, &tile, &operands);
     for (int32_t k = job->n_in; k < job->n_operands; k++)
       if (job->operand[k].packing != QN_PACKING_IN_PLACE)
-        qn_pack_store(&job->operand[k], job->nest->stride[k], &tile, scratch, cursor.ptr[k]);
+        qn_pack_store(&job->operand[k], job->nest->stride[k], &tile, scratch, cursor->ptr[k]);
     if (++i == end) break;
-    qn_tiles_next(&run->tiles, &cursor);
+    qn_tiles_next(&run->tiles, cursor);
   }
   if (job->streamed) fence_streams();
 }

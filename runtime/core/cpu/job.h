@@ -17,7 +17,7 @@
 #define QN_CALL_WORTHWHILE 64
 #define QN_ROW_WORTHWHILE 16
 
-/* Bytes of a slice's scratch, which is on its stack: a call must use less than 32 KB of stack in all. */
+/* Bytes of a slice's scratch. */
 #define QN_SCRATCH 14336
 
 typedef enum qn_path {

@@ -24,11 +24,19 @@ static inline int64_t qn_tiles_part(int64_t total, int64_t i, int64_t n, int64_t
 /* Adds bytes to a pointer, as integers: the pointer of positions is a number, the first position. */
 static inline char *qn_tiles_moved(char *ptr, int64_t bytes) { return (char *)((uintptr_t)ptr + (uintptr_t)bytes); }
 
-/* The current tile of a slice: its index in the grid, and its first item in every dimension and operand. */
+/* The current contents of a block: an operand that is broadcast over the outer dimensions is packed once for many tiles. */
+typedef struct qn_tile_held {
+  const char *from;
+  int64_t row, count;
+} qn_tile_held;
+
+/* The current tile of a slice: its index in the grid, and its first item in every dimension and operand; its blocks. */
 typedef struct qn_tile_cursor {
   int64_t at[QUERN_MAX_NDIM];
   int64_t begin[QUERN_MAX_NDIM];
   char *ptr[QN_MAX_OPERANDS];
+  qn_tile_held held[QN_MAX_OPERANDS];
+  _Alignas(64) char scratch[QN_SCRATCH];
 } qn_tile_cursor;
 
 static inline int64_t qn_tiles_skew(const qn_tiles *tiles, int32_t d) { return d == 0 ? tiles->skew : 0; }
@@ -85,12 +93,6 @@ static inline void qn_tiles_measure(const qn_tiles *tiles, const qn_tile_cursor 
   }
   tile->row = tile->rank ? tile->n[0] : 1;
 }
-
-/* The current contents of a block: an operand that is broadcast over the outer dimensions is packed once for many tiles. */
-typedef struct qn_tile_held {
-  const char *from;
-  int64_t row, count;
-} qn_tile_held;
 
 /* Packs the first n_in inputs of a tile, unless their blocks hold it already. */
 static inline void qn_tiles_load(const qn_tiles *tiles, int32_t n_in, const qn_tile_cursor *cursor, const qn_tile *tile,

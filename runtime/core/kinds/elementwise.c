@@ -36,20 +36,16 @@ quern_status qn_elementwise_infer(const quern_op *op, DLTensor *const *in, quern
   DLDevice device;
   quern_status status;
   for (int32_t k = 0; k < info->n_in; k++) {
-    status = qn_tensor_read(in[k], info->name, &info->args[k], k, 0, &tensors[k]);
-    if (status) return status;
+    if ((status = qn_tensor_read(in[k], info->name, &info->args[k], k, 0, &tensors[k]))) return status;
     in_dtypes[k] = tensors[k].dtype;
     has_other |= !tensors[k].compact;
   }
   if (op->fused && (status = op->fused->infer(op, in_dtypes, dtypes))) return status;
   for (int32_t k = 0; k < info->n_out && !op->fused; k++) {
-    status = infer_dtype(op, in_dtypes, k, qn_shape_at(out, k)->dtype, &dtypes[k]);
-    if (status) return status;
+    if ((status = infer_dtype(op, in_dtypes, k, qn_shape_at(out, k)->dtype, &dtypes[k]))) return status;
   }
-  status = qn_tensor_broadcast(info->name, info->args, info->n_in, tensors, shape, &ndim);
-  if (status) return status;
-  status = qn_tensor_check_devices(info->name, info->args, info->n_in, tensors, 0, NULL, &device);
-  if (status) return status;
+  if ((status = qn_tensor_broadcast(info->name, info->args, info->n_in, tensors, shape, &ndim))) return status;
+  if ((status = qn_tensor_check_devices(info->name, info->args, info->n_in, tensors, 0, NULL, &device))) return status;
   const int keeps = has_other && (qn_kind_is_there(op) || op->registered->keeps_layout);
   const int32_t *order = keeps ? qn_tensor_order(ndim, shape, info->n_in, tensors, room) : NULL;
   for (int32_t k = 0; k < info->n_out; k++) {
@@ -150,8 +146,7 @@ __attribute__((noinline)) quern_status qn_elementwise_decide(const quern_op *op,
   if ((status = check_device(info, &operands, decision))) return status;
   if (call && (status = qn_decide_check_flags(info, call->out_flags))) return status;
   if (info->n_params || (call && call->n_params)) {
-    status = qn_decide_convert(info, decision, call, &decision->params);
-    if (status) return status;
+    if ((status = qn_decide_convert(info, decision, call, &decision->params))) return status;
   }
   decision->n_in = info->n_in;
   decision->n_operands = info->n_in + info->n_out;

@@ -171,10 +171,14 @@ static void plan_adjoint(const quern_op *op, const adjoint_call *call, int64_t e
 
 /* ---- Running ---- */
 
+typedef struct adjoint_room {
+  _Alignas(64) char carries[3 * QN_SCAN_STATE * QN_ROW_SCANNED_ROWS], block[MOST_IN + 1][QN_ROW_SCANNED * 8], staging[QN_ROW_SCANNED * 8];
+} adjoint_room;
+
 static void run_tile(const adjoint_run *run, char *const *ptr, int64_t rows) {
   const qn_row_job *job = &run->job;
   const int32_t n_in = job->n_in;
-  _Alignas(64) char carries[3 * QN_SCAN_STATE * QN_ROW_SCANNED_ROWS], block[MOST_IN + 1][QN_ROW_SCANNED * 8], staging[QN_ROW_SCANNED * 8];
+  QN_IN_SCRATCH(adjoint_room, room);
   qn_state_place place = run->place;
   for (int64_t from = 0, count; from < job->row; from += count) {
     char *at[MOST_IN + 2];
@@ -185,19 +189,19 @@ static void run_tile(const adjoint_run *run, char *const *ptr, int64_t rows) {
       const int64_t size = qn_dtype_infos[run->dtype[k]].size;
       qn_row_part part = {ptr[k], qn_row_step(job, k), from, count, rows};
       if (k == run->before && from + count > place.last && place.last >= 0) part.count--; /* there is none before the last one */
-      if (k < n_in && part.count) qn_row_load(job, k, run->dtype[k], &part, block[k], staging);
+      if (k < n_in && part.count) qn_row_load(job, k, run->dtype[k], &part, room->block[k], room->staging);
       const int32_t operand = k < n_in ? k : n_in + 1;
-      at[operand] = block[k];
+      at[operand] = room->block[k];
       stride[operand][0] = size;
       stride[operand][1] = part.count * size;
     }
-    at[n_in] = carries;
+    at[n_in] = room->carries;
     stride[n_in][0] = stride[n_in][1] = 3 * QN_SCAN_STATE;
     place.from = from;
     const int64_t n[3] = {count, rows, 0};
     run->kernel(at, (const int64_t(*)[2])stride, n, &place);
     const qn_row_part to = {ptr[n_in], qn_row_step(job, n_in), from, count, rows};
-    qn_row_store(job, n_in, run->dtype[n_in], &to, block[n_in], staging);
+    qn_row_store(job, n_in, run->dtype[n_in], &to, room->block[n_in], room->staging);
   }
 }
 
@@ -214,22 +218,25 @@ static void adjoint_slice(void *arg, int64_t i) {
 /* ---- Calls ---- */
 
 /* An input may be the result itself if both have the same places; else the two are apart. */
+typedef struct three_nests {
+  qn_nest in, out, both;
+} three_nests;
+
 static quern_status adjoint_check_apart(const quern_op_info *info, const adjoint_call *call) {
   const qn_tensor *result = &call->tensor[info->n_in];
-  qn_nest in, out;
-  qn_tensor_normalise(result->ndim, result->shape, 0, NULL, 1, result, &out);
+  QN_IN_SCRATCH(three_nests, nests);
+  qn_tensor_normalise(result->ndim, result->shape, 0, NULL, 1, result, &nests->out);
   for (int32_t k = 0; k < info->n_in; k++) {
     const qn_tensor *tensor = &call->tensor[k];
     const uint8_t sizes[2] = {tensor->size, result->size};
     const quern_arg_info args[2] = {info->args[k], info->args[info->n_in]};
-    qn_nest both;
     quern_status status;
     if (call->axis.is_shifted || k == call->op->before) {
-      qn_tensor_normalise(tensor->ndim, tensor->shape, 0, NULL, 1, tensor, &in);
-      status = qn_tensor_check_apart(info->name, args, &in, &out, sizes);
+      qn_tensor_normalise(tensor->ndim, tensor->shape, 0, NULL, 1, tensor, &nests->in);
+      status = qn_tensor_check_apart(info->name, args, &nests->in, &nests->out, sizes);
     } else {
-      qn_tensor_normalise(result->ndim, result->shape, 1, tensor, 1, result, &both);
-      status = qn_tensor_check_overlap(info->name, args, &both, 1, sizes);
+      qn_tensor_normalise(result->ndim, result->shape, 1, tensor, 1, result, &nests->both);
+      status = qn_tensor_check_overlap(info->name, args, &nests->both, 1, sizes);
     }
     if (status) return status;
   }
@@ -301,9 +308,9 @@ static quern_status decide_adjoint(const quern_op *op, DLTensor *const *in, DLTe
 
 /* Not inlined, for its stack. */
 __attribute__((noinline)) static quern_status run_there(const quern_op *op, const adjoint_call *call, const quern_call *given) {
-  qn_decision decision;
-  quern_status status = decide_there(op, call, &decision);
-  return status || decision.nest.n_elements == 0 ? status : decision.backend->call(&decision, given);
+  QN_IN_SCRATCH(qn_decision, decision);
+  quern_status status = decide_there(op, call, decision);
+  return status || decision->nest.n_elements == 0 ? status : decision->backend->call(decision, given);
 }
 
 /* Likewise. */
@@ -325,14 +332,14 @@ static quern_status call_adjoint(const quern_op *op, DLTensor *const *in, DLTens
   if (e < call.n) qn_scan_axis_fill(result, call.axis.axis, call.axis.is_reverse ? 0 : call.n - 1, 0);
   if (e) {
     qn_slices *slices = qn_registry_slices(op);
-    adjoint_run run;
-    plan_call(op, &call, e, &run);
-    run.n_slices = qn_row_slices(&run.job, slices);
-    if (run.n_slices > 1)
-      status = qn_slices_run(slices, run.n_slices, adjoint_slice, &run);
+    QN_IN_SCRATCH(adjoint_run, run);
+    plan_call(op, &call, e, run);
+    run->n_slices = qn_row_slices(&run->job, slices);
+    if (run->n_slices > 1)
+      status = qn_slices_run(slices, run->n_slices, adjoint_slice, run);
     else {
-      run.n_slices = 1;
-      adjoint_slice(&run, 0);
+      run->n_slices = 1;
+      adjoint_slice(run, 0);
     }
   }
   qn_float_env_leave(was);

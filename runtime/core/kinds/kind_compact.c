@@ -157,25 +157,24 @@ static void walk(const compact_walk *call, int32_t n_in, int64_t i, int64_t n, i
   const qn_tiles tiles = {.job = job, .ref = call->nest.ref};
   const int64_t n_tiles = qn_tiles_count(&tiles), first = qn_tiles_part(n_tiles, i, n, 1);
   const int64_t end = qn_tiles_part(n_tiles, i + 1, n, 1);
-  _Alignas(64) char scratch[QN_SCRATCH];
-  qn_tile_held held[QN_MAX_OPERANDS];
+  QN_IN_SCRATCH(qn_tile_cursor, cursor);
+  char *const scratch = cursor->scratch;
   char *ptr[MOST_INPUTS];
-  qn_tile_cursor cursor;
   qn_tile tile;
   if (first == end) return;
-  qn_tiles_start(job, &tile, held, scratch);
-  qn_tiles_set(&tiles, &cursor, first);
+  qn_tiles_start(job, &tile, cursor->held, scratch);
+  qn_tiles_set(&tiles, cursor, first);
   visited_tile visited = {.ptr = ptr, .found = scratch + job->temps};
-  for (int64_t d = 0, weight = 1; d < job->nest->rank; weight *= job->nest->n[d++]) visited.first += cursor.begin[d] * weight;
+  for (int64_t d = 0, weight = 1; d < job->nest->rank; weight *= job->nest->n[d++]) visited.first += cursor->begin[d] * weight;
   for (int64_t at = first;;) {
-    qn_tiles_measure(&tiles, &cursor, &tile);
-    qn_tiles_load(&tiles, n_in, &cursor, &tile, held, scratch);
+    qn_tiles_measure(&tiles, cursor, &tile);
+    qn_tiles_load(&tiles, n_in, cursor, &tile, cursor->held, scratch);
     for (int32_t k = 0; k < n_in; k++)
-      ptr[k] = job->operand[k].packing == QN_PACKING_IN_PLACE ? cursor.ptr[k] : scratch + job->operand[k].block;
+      ptr[k] = job->operand[k].packing == QN_PACKING_IN_PLACE ? cursor->ptr[k] : scratch + job->operand[k].block;
     visited.count = tile.count;
     if (!visit(arg, &visited) || ++at == end) return;
     visited.first += tile.count;
-    qn_tiles_next(&tiles, &cursor);
+    qn_tiles_next(&tiles, cursor);
   }
 }
 
@@ -339,21 +338,21 @@ static void describe(const compact_walk *call, int64_t count, quern_shape *out) 
 
 /* An extent that depends on values is -1. */
 static quern_status infer_compact(const quern_op *op, DLTensor *const *in, quern_shape *out) {
-  compact_walk decided;
-  quern_status status = decide_compact(op, in, NULL, NULL, 0, &decided);
-  if (status == QUERN_OK) describe(&decided, -1, out);
+  QN_IN_SCRATCH(compact_walk, decided);
+  quern_status status = decide_compact(op, in, NULL, NULL, 0, decided);
+  if (status == QUERN_OK) describe(decided, -1, out);
   return status;
 }
 
 static quern_status measure_compact(const quern_op *op, DLTensor *const *in, quern_shape *out, const quern_call *call) {
-  compact_walk decided;
+  QN_IN_SCRATCH(compact_walk, decided);
   compact_finding finding;
-  quern_status status = decide_compact(op, in, NULL, call, 1, &decided);
-  if (status || (status = check_machine(&decided))) return status;
+  quern_status status = decide_compact(op, in, NULL, call, 1, decided);
+  if (status || (status = check_machine(decided))) return status;
   qn_float_env was = qn_float_env_enter();
-  const int64_t count = count_all(&decided, qn_registry_slices(op), &finding, &status);
+  const int64_t count = count_all(decided, qn_registry_slices(op), &finding, &status);
   qn_float_env_leave(was);
-  if (status == QUERN_OK) describe(&decided, count, out);
+  if (status == QUERN_OK) describe(decided, count, out);
   return status;
 }
 
@@ -364,12 +363,12 @@ __attribute__((noinline)) static quern_status check_found(const compact_walk *ca
   const quern_op_info *info = &call->builtin->info;
   const quern_arg_info *arg = &info->args[info->n_in];
   int64_t shape[2];
-  qn_nest nest;
+  QN_IN_SCRATCH(qn_nest, nest);
   const int32_t ndim = shape_of(call, count, shape);
   quern_status status = qn_tensor_check_shape(info->name, arg, 0, &call->out, ndim, shape);
   if (status) return status;
-  qn_tensor_normalise(ndim, shape, 0, NULL, 1, &call->out, &nest);
-  return qn_tensor_check_apart(info->name, info->args, &call->nest, &nest, call->sizes);
+  qn_tensor_normalise(ndim, shape, 0, NULL, 1, &call->out, nest);
+  return qn_tensor_check_apart(info->name, info->args, &call->nest, nest, call->sizes);
 }
 
 /* Sets the output's strides and the kernels that write it. */
@@ -385,15 +384,15 @@ static void begin_fill(const compact_walk *call, compact_finding *finding) {
 
 /* Counts, checks the output, and fills it. */
 static quern_status call_compact(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call) {
-  compact_walk decided;
+  QN_IN_SCRATCH(compact_walk, decided);
   compact_finding finding;
-  quern_status status = decide_compact(op, in, out, call, 1, &decided);
-  if (status || (status = check_machine(&decided))) return status;
+  quern_status status = decide_compact(op, in, out, call, 1, decided);
+  if (status || (status = check_machine(decided))) return status;
   qn_slices *slices = qn_registry_slices(op);
   qn_float_env was = qn_float_env_enter();
-  const int64_t count = count_all(&decided, slices, &finding, &status);
-  if (status == QUERN_OK && (status = check_found(&decided, count)) == QUERN_OK && decided.out.n_elements) {
-    begin_fill(&decided, &finding);
+  const int64_t count = count_all(decided, slices, &finding, &status);
+  if (status == QUERN_OK && (status = check_found(decided, count)) == QUERN_OK && decided->out.n_elements) {
+    begin_fill(decided, &finding);
     status = run_pass(&finding, fill_slice, slices);
     if (finding.has_lost)
       status = qn_status_fail(QUERN_E_SHAPE, "%s: another thread changed %s during the call: fewer elements were found than counted",

@@ -112,8 +112,13 @@ static qn_tensor shifted(const qn_tensor *tensor, int32_t axis, int64_t first, i
   return moved;
 }
 
-static quern_status check_apart(const quern_op_info *info, const scan_call *call, qn_decision *decision) {
+typedef struct two_nests {
   qn_nest in, out;
+} two_nests;
+
+static quern_status check_apart(const quern_op_info *info, const scan_call *call, qn_decision *decision) {
+  QN_IN_SCRATCH(two_nests, nests);
+  qn_nest *const in = &nests->in, *const out = &nests->out;
   if (!is_shifted(call)) {
     const uint8_t n_reduced = decision->nest.n_reduced;
     decision->nest.n_reduced = 0; /* every element of the axis has a result of its own */
@@ -124,18 +129,18 @@ static quern_status check_apart(const quern_op_info *info, const scan_call *call
   /* Each output beside what comes before it. */
   for (int32_t k = 1; k <= info->n_out; k++) {
     const qn_tensor *tensor = &call->tensor[k];
-    qn_tensor_normalise(call->tensor[0].ndim, call->tensor[0].shape, 0, NULL, 1, &call->tensor[0], &in);
-    qn_tensor_normalise(tensor->ndim, tensor->shape, 0, NULL, 1, tensor, &out);
+    qn_tensor_normalise(call->tensor[0].ndim, call->tensor[0].shape, 0, NULL, 1, &call->tensor[0], in);
+    qn_tensor_normalise(tensor->ndim, tensor->shape, 0, NULL, 1, tensor, out);
     const uint8_t sizes[2] = {call->tensor[0].size, tensor->size};
     const quern_arg_info args[2] = {info->args[0], info->args[k]};
-    quern_status status = qn_tensor_check_apart(info->name, args, &in, &out, sizes);
+    quern_status status = qn_tensor_check_apart(info->name, args, in, out, sizes);
     if (status) return status;
   }
   for (int32_t k = 2; k <= info->n_out; k++) {
     for (int32_t j = 1; j < k; j++) {
       const qn_tensor both[2] = {call->tensor[j], call->tensor[k]};
-      qn_tensor_normalise(both[0].ndim, both[0].shape, 0, NULL, 2, both, &out);
-      const qn_overlap met = qn_tensor_meet(&out, 1, decision->sizes[k], &out, 0, decision->sizes[j]);
+      qn_tensor_normalise(both[0].ndim, both[0].shape, 0, NULL, 2, both, out);
+      const qn_overlap met = qn_tensor_meet(out, 1, decision->sizes[k], out, 0, decision->sizes[j]);
       if (met != QN_OVERLAP_NO) return qn_tensor_refuse_overlap(info->name, info->args, j, k, 1, met, "");
     }
   }
@@ -167,7 +172,8 @@ static void set_initial(const scan_call *call, const int64_t *offset, qn_decisio
   qn_scan_launch_set(decision, scan);
 }
 
-static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, int needs_data,
+/* Not inlined, so that its stack is free when the op runs. */
+__attribute__((noinline)) static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, int needs_data,
                                 scan_call *call, qn_decision *decision) {
   const quern_op_info *info = &op->builtin->info;
   quern_status status = read_input(op, in, given, needs_data, call);
@@ -185,7 +191,9 @@ static quern_status decide_call(const quern_op *op, DLTensor *const *in, DLTenso
   if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
   if ((status = qn_decide_check_backend(info, decision))) return status;
   if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
-  int64_t shape[MOST][QUERN_MAX_NDIM], strides[MOST][QUERN_MAX_NDIM];
+  typedef int64_t all_layouts[2][MOST][QUERN_MAX_NDIM];
+  QN_IN_SCRATCH(all_layouts, layouts);
+  int64_t(*const shape)[QUERN_MAX_NDIM] = (*layouts)[0], (*const strides)[QUERN_MAX_NDIM] = (*layouts)[1];
   const int64_t n = call->tensor[0].shape[call->axis.axis], extent = call->axis.given[2] && n ? n - 1 : n;
   const int is_reverse = (int)call->axis.given[3];
   const int64_t skipped = is_shifted(call) ? 1 : 0;
@@ -269,25 +277,33 @@ static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count
   const qn_nest *nest = run->job.nest;
   const int64_t size = qn_dtype_infos[run->scan->dtype].size;
   const qn_scan_place place = {0, NULL};
-  _Alignas(64) char carries[4 * COLUMNS * 8];
+  typedef char all_carries[4 * COLUMNS * 8];
+  QN_IN_SCRATCH(all_carries, carried);
+  char *const carries = *carried;
   char *const at[3] = {ptr[0], carries, ptr[1]};
   const int64_t stride[3][2] = {{size, nest->stride[0][0]}, {size, 0}, {size, nest->stride[1][0]}}, n[3] = {count, run->job.row, 0};
   qn_job_kernel(run->scan->columns, NULL)(at, stride, n, &place);
 }
+
+/* Of the rows of a tile. */
+typedef struct scan_room {
+  _Alignas(64) char carries[3 * QN_ROW_SCANNED_ROWS * 8], found[2][QN_ROW_SCANNED_ROWS * 8], scratch[4][QN_ROW_SCANNED * 8];
+} scan_room;
 
 static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
   const qn_row_job *job = &run->job;
   const uint8_t dtype = run->scan->dtype;
   const int64_t size = qn_dtype_infos[dtype].size;
   qn_kernel *kernel = qn_job_kernel(run->scan->rows, NULL);
-  _Alignas(64) char carries[3 * QN_ROW_SCANNED_ROWS * 8], found[2][QN_ROW_SCANNED_ROWS * 8], scratch[4][QN_ROW_SCANNED * 8];
+  QN_IN_SCRATCH(scan_room, room);
+  char(*const scratch)[QN_ROW_SCANNED * 8] = room->scratch;
   int64_t step[MOST] = {0};
   for (int32_t k = 0; k < job->nest->n_operands; k++) step[k] = qn_row_step(job, k);
   for (int64_t from = 0; from < job->row;) {
     int64_t count = run->is_direct ? job->row : QN_ROW_SCANNED / rows / QN_ROW_LANES * QN_ROW_LANES;
     if (count > job->row - from) count = job->row - from;
     const qn_row_part in = {ptr[0], step[0], from, count, rows}, out = {ptr[1], step[1], from, count, rows};
-    char *at[3] = {ptr[0], carries, ptr[1]};
+    char *at[3] = {ptr[0], room->carries, ptr[1]};
     int64_t stride[3][2] = {{size, step[0]}, {size, 3 * 8}, {size, step[1]}};
     if (!run->is_direct) {
       at[0] = scratch[0];
@@ -298,7 +314,7 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
     const int64_t n[3] = {count, rows, 0};
     if (run->scan->places) {
       const int64_t places[2] = {from, run->turn};
-      char *const of[4] = {scratch[0], found[0], found[1], scratch[1]};
+      char *const of[4] = {scratch[0], room->found[0], room->found[1], scratch[1]};
       const int64_t along[4][2] = {{size, count * size}, {size, size}, {8, 8}, {8, count * 8}};
       const qn_row_part to = {ptr[2], step[2], from, count, rows};
       qn_job_kernel(run->scan->places, NULL)(of, along, n, places);
@@ -311,13 +327,17 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
   }
 }
 
+typedef struct states_room {
+  _Alignas(64) char carries[3 * QN_SCAN_STATE * QN_ROW_SCANNED_ROWS], block[MOST][QN_ROW_SCANNED * 8], staging[QN_ROW_SCANNED * 8];
+} states_room;
+
 /* Rows of an op with states. */
 static void scan_states(const scan_run *run, char *const *ptr, int64_t rows) {
   const qn_row_job *job = &run->job;
   const qn_variant *variant = run->scan->rows;
   const int64_t step = run->turn < 0 ? 1 : -1;
   qn_kernel *kernel = qn_job_kernel(variant, NULL);
-  _Alignas(64) char carries[3 * QN_SCAN_STATE * QN_ROW_SCANNED_ROWS], block[MOST][QN_ROW_SCANNED * 8], staging[QN_ROW_SCANNED * 8];
+  QN_IN_SCRATCH(states_room, room);
   for (int64_t from = 0, count; from < job->row; from += count) {
     char *at[MOST + 1];
     int64_t stride[MOST + 1][2];
@@ -326,19 +346,19 @@ static void scan_states(const scan_run *run, char *const *ptr, int64_t rows) {
     for (int32_t k = 0; k < job->nest->n_operands; k++) {
       const int32_t operand = k ? k + 1 : 0;
       const qn_row_part part = {ptr[k], qn_row_step(job, k), from, count, rows};
-      if (k == 0) qn_row_load(job, 0, variant->dtypes[0], &part, block[0], staging);
-      at[operand] = block[k];
+      if (k == 0) qn_row_load(job, 0, variant->dtypes[0], &part, room->block[0], room->staging);
+      at[operand] = room->block[k];
       stride[operand][0] = qn_dtype_infos[variant->dtypes[operand]].size;
       stride[operand][1] = count * stride[operand][0];
     }
-    at[1] = carries;
+    at[1] = room->carries;
     stride[1][0] = stride[1][1] = 3 * QN_SCAN_STATE;
     const qn_state_place place = {.from = from, .last = -1, .first = run->turn < 0 ? 0 : run->turn, .step = step, .states = run->scan->states};
     const int64_t n[3] = {count, rows, 0};
     kernel(at, (const int64_t(*)[2])stride, n, &place);
     for (int32_t k = 1; k < job->nest->n_operands; k++) {
       const qn_row_part to = {ptr[k], qn_row_step(job, k), from, count, rows};
-      qn_row_store(job, k, variant->dtypes[k + 1], &to, block[k], staging);
+      qn_row_store(job, k, variant->dtypes[k + 1], &to, room->block[k], room->staging);
     }
   }
 }
@@ -405,14 +425,14 @@ static quern_status scan_backend_call(const qn_decision *decision, const quern_c
 }
 
 static quern_status call_scan(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given) {
-  scan_call call;
-  qn_decision decision;
-  quern_status status = decide_call(op, in, out, given, 1, &call, &decision);
-  if (status || call.tensor[1].n_elements == 0) return status;
-  if (decision.backend != &scan_cpu) return decision.backend->call(&decision, given);
+  QN_IN_SCRATCH(scan_call, call);
+  QN_IN_SCRATCH(qn_decision, decision);
+  quern_status status = decide_call(op, in, out, given, 1, call, decision);
+  if (status || call->tensor[1].n_elements == 0) return status;
+  if (decision->backend != &scan_cpu) return decision->backend->call(decision, given);
   const qn_float_env was = qn_float_env_enter();
-  for (int32_t k = 0; k < op->builtin->info.n_out && is_shifted(&call); k++) write_initial(&call, k);
-  if (decision.nest.n_elements) status = run_scan(&decision, decision.nest.ref);
+  for (int32_t k = 0; k < op->builtin->info.n_out && is_shifted(call); k++) write_initial(call, k);
+  if (decision->nest.n_elements) status = run_scan(decision, decision->nest.ref);
   qn_float_env_leave(was);
   return status;
 }

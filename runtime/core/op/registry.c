@@ -250,8 +250,7 @@ static quern_status check_definition(const quern_op_def *def, const quern_op *pr
     if (def->n_params == 0 || def->params) return QUERN_OK;
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d parameters, but params is NULL", def->name, def->n_params);
   }
-  if (present->registered)
-    return qn_status_fail(QUERN_E_EXISTS, "%s: an op of this name is registered already", def->name);
+  if (present->registered) return qn_status_fail(QUERN_E_EXISTS, "%s: an op of this name is registered already", def->name);
   const quern_op_info *info = present->info;
   if (def->n_in != info->n_in || def->n_out != info->n_out)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: the built-in op of this name has %d inputs and %d outputs, not %d and %d",

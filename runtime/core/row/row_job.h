@@ -8,7 +8,7 @@
 #include "core/row/row_nest.h"
 #include "core/row/row_program.h"
 
-/* Bytes of a slice's scratch, which is on its stack. */
+/* Bytes of a slice's scratch. */
 #define QN_ROW_SCRATCH 29696
 
 typedef enum qn_row_path {

@@ -81,15 +81,20 @@ static int is_inside(const qn_nest *nest, int64_t (*stride)[QUERN_MAX_NDIM], int
 __attribute__((noinline)) void qn_row_normalise(int32_t ndim, const int64_t *shape, uint32_t axes, uint32_t reduced, int32_t n_in,
                                                 const qn_tensor *in, int32_t n_out, const qn_tensor *out, qn_nest *nest,
                                                 int64_t *count) {
-  int64_t stride[QN_ROW_MAX_VALUES][QUERN_MAX_NDIM];
+  typedef int64_t all_strides[QN_ROW_MAX_VALUES][QUERN_MAX_NDIM];
+  QN_IN_SCRATCH(all_strides, strides);
+  int64_t(*const stride)[QUERN_MAX_NDIM] = *strides;
   int32_t kept[QUERN_MAX_NDIM], n_kept = 0;
   int64_t joined = 1;
-  *nest = (qn_nest){.n_operands = n_in + n_out, .n_elements = 1};
+  memset(nest, 0, offsetof(qn_nest, stride)); /* strides are set for its dimensions only */
+  nest->n_operands = n_in + n_out;
+  nest->n_elements = 1;
   *count = 1;
   qn_assert(n_in + n_out <= QN_ROW_MAX_VALUES);
   for (int32_t k = 0; k < n_in + n_out; k++) {
     const qn_tensor *tensor = k < n_in ? &in[k] : &out[k - n_in];
     nest->ref[k] = tensor->ref;
+    nest->stride[k][0] = 0;
     strides_of(tensor, ndim, axes, k >= n_in && reduced >> (k - n_in) & 1, stride[k]);
   }
   for (int32_t d = 0; d < ndim; d++) {

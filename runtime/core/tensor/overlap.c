@@ -145,10 +145,8 @@ qn_overlap qn_tensor_meet(const qn_nest *nest_a, int32_t a, uint8_t size_a, cons
   int32_t n = 0, steps = MAX_STEPS;
   /* An item of a is at span_a.low + (sum over a), an item of b at span_b.high - size_b - (sum over b); they meet when
    * the first less the second is above -size_a and below size_b. */
-  for (int32_t d = 0; d < nest_a->rank; d++)
-    terms[n++] = (term){qn_tensor_magnitude(nest_a->stride[a][d]), nest_a->n[d] - 1};
-  for (int32_t d = 0; d < nest_b->rank; d++)
-    terms[n++] = (term){qn_tensor_magnitude(nest_b->stride[b][d]), nest_b->n[d] - 1};
+  for (int32_t d = 0; d < nest_a->rank; d++) terms[n++] = (term){qn_tensor_magnitude(nest_a->stride[a][d]), nest_a->n[d] - 1};
+  for (int32_t d = 0; d < nest_b->rank; d++) terms[n++] = (term){qn_tensor_magnitude(nest_b->stride[b][d]), nest_b->n[d] - 1};
   const int64_t apart = (int64_t)(span_b.high - size_b - span_a.low);
   return solve(&s, n, terms, apart - (size_a - 1), apart + (size_b - 1), &steps);
 }

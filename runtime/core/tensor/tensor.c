@@ -85,8 +85,7 @@ static quern_status refuse_dtype(DLDataType type, const char *op, const quern_ar
   qn_tensor_dtype_text(type, text);
   if (dtype != QN_DTYPE_NONE)
     return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s is not built into this library", qn_dtype_infos[dtype].name);
-  if (type.lanes != 1)
-    return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s, expected 1 lane", text);
+  if (type.lanes != 1) return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s, expected 1 lane", text);
   if (type.bits % 8 != 0)
     return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s has items of %u bits, expected whole bytes", text,
                           (unsigned)type.bits);
@@ -175,8 +174,7 @@ quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_
   const int32_t ndim = tensor->ndim;
   const int64_t *const shape = tensor->shape, *const strides = tensor->strides;
   const uint8_t dtype = dtype_of(tensor->dtype);
-  if (UNLIKELY(dtype == QN_DTYPE_NONE || !qn_dtype_infos[dtype].built))
-    return refuse_dtype(tensor->dtype, op, arg, index);
+  if (UNLIKELY(dtype == QN_DTYPE_NONE || !qn_dtype_infos[dtype].built)) return refuse_dtype(tensor->dtype, op, arg, index);
   read->shape = shape;
   read->strides = strides;
   read->device = tensor->device;

@@ -31,13 +31,17 @@ static const spec_reducer *reducer_of(const void *params) {
 /* The size of a part of a state. */
 static int64_t part_size(const qn_reducer *by, int32_t part) { return qn_dtype_infos[qn_reducer_dtype(by, part)].size; }
 
+typedef struct steps_room {
+  _Alignas(64) char scratch[SCRATCH], results[QN_ROW_MAX_PARTS][8 * MOST_AT_ONCE];
+} steps_room;
+
 /* Combines `count` pairs of states by the interpreter. ptr: the parts of the left states, of the right ones, and of the results, which may
  * be the left ones. All are contiguous. */
 static void interpret(const spec_reducer *of, char *const *ptr, int64_t count) {
   const qn_reducer *by = &of->reducer;
   const qn_row_steps *steps = &of->code.steps;
   const int32_t n = by->n_parts;
-  _Alignas(64) char scratch[SCRATCH], results[QN_ROW_MAX_PARTS][8 * MOST_AT_ONCE];
+  QN_IN_SCRATCH(steps_room, room);
   int64_t most = steps->temp_bytes ? (SCRATCH - 8 * steps->n_ones) / steps->temp_bytes : MOST_AT_ONCE;
   if (most > MOST_AT_ONCE) most = MOST_AT_ONCE;
   for (int64_t begin = 0, items; begin < count; begin += items) {
@@ -46,10 +50,10 @@ static void interpret(const spec_reducer *of, char *const *ptr, int64_t count) {
     for (int32_t p = 0; p < n; p++) {
       at[p] = ptr[p] + begin * part_size(by, p);
       at[n + p] = ptr[n + p] + begin * part_size(by, p);
-      at[2 * n + p] = results[p];
+      at[2 * n + p] = room->results[p];
     }
-    steps->compute(steps, at, NULL, items, scratch, NULL);
-    for (int32_t p = 0; p < n; p++) memcpy(ptr[2 * n + p] + begin * part_size(by, p), results[p], (size_t)(items * part_size(by, p)));
+    steps->compute(steps, at, NULL, items, room->scratch, NULL);
+    for (int32_t p = 0; p < n; p++) memcpy(ptr[2 * n + p] + begin * part_size(by, p), room->results[p], (size_t)(items * part_size(by, p)));
   }
 }
 
@@ -183,8 +187,10 @@ static void inner_kernel(char *const *ptr, const int64_t (*stride)[2], const int
   const spec_reducer *of = reducer_of(params);
   const qn_reducer *by = &of->reducer;
   const int64_t is_whole = ((const qn_row_reducing *)params)->is_whole, lanes = n[0] < QN_ROW_LANES ? n[0] : QN_ROW_LANES;
+  typedef char all_nodes[NODES_BYTES];
+  QN_IN_SCRATCH(all_nodes, room);
   for (int64_t j = 0; j < n[1]; j++) {
-    _Alignas(64) char nodes[NODES_BYTES];
+    char *const nodes = *room;
     char *x[QN_ROW_MAX_PARTS], *node[QN_ROW_MAX_PARTS];
     for (int32_t p = 0; p < by->n_parts; p++) x[p] = ptr[p] + j * stride[p][1];
     reduce_row(of, x, n[0], nodes);

@@ -52,7 +52,9 @@ static void run_body(const spec_body *of, char *const *ptr, int64_t count) {
     kernel(ptr, (const int64_t(*)[2])stride, extent, NULL);
     return;
   }
-  _Alignas(64) char scratch[SCRATCH];
+  typedef char body_room[SCRATCH];
+  QN_IN_SCRATCH(body_room, room);
+  char *const scratch = *room;
   int64_t most = steps->temp_bytes ? (SCRATCH - 8 * steps->n_ones) / steps->temp_bytes : BLOCK;
   for (int64_t begin = 0, items; begin < count; begin += items) {
     char *at[QN_MAX_OPERANDS];
@@ -62,25 +64,29 @@ static void run_body(const spec_body *of, char *const *ptr, int64_t count) {
   }
 }
 
+typedef struct block_room {
+  _Alignas(64) char state[QN_ROW_MAX_PARTS][BLOCK * 8], before[BLOCK * 8], result[QN_SCAN_MAX_OUTPUTS][BLOCK * 8];
+  _Alignas(64) int64_t index[BLOCK];
+} block_room;
+
 /* Elements of one row from a place of the walk on, at most BLOCK. */
 static void run_block(const spec_scan *of, char *const *in, char *const *out, int64_t count, int64_t from, const qn_state_place *place,
                       char *carries) {
   const int32_t n_in = of->n_in, n_parts = of->reducer->n_parts;
-  _Alignas(64) char state[QN_ROW_MAX_PARTS][BLOCK * 8], before[BLOCK * 8], result[QN_SCAN_MAX_OUTPUTS][BLOCK * 8];
-  _Alignas(64) int64_t index[BLOCK];
+  QN_IN_SCRATCH(block_room, room);
   char *ptr[QN_MAX_OPERANDS], *x[QN_ROW_MAX_PARTS];
-  for (int64_t i = 0; i < count; i++) index[i] = place->first + (from + i) * place->step;
-  for (int32_t p = 0; p < n_parts; p++) x[p] = state[p];
+  for (int64_t i = 0; i < count; i++) room->index[i] = place->first + (from + i) * place->step;
+  for (int32_t p = 0; p < n_parts; p++) x[p] = room->state[p];
   for (int32_t k = 0; k < n_in; k++) ptr[k] = in[k];
   if (of->before >= 0 && place->last >= from && place->last < from + count) {
     const int64_t size = size_of(of->dtypes[of->before]), at = place->last - from; /* the element there is not to be read */
-    memcpy(before, in[of->before], (size_t)(at * size));
-    memcpy(before + at * size, &of->initial, (size_t)size);
-    ptr[of->before] = before;
+    memcpy(room->before, in[of->before], (size_t)(at * size));
+    memcpy(room->before + at * size, &of->initial, (size_t)size);
+    ptr[of->before] = room->before;
   }
   char *inputs[MOST_IN + 1];
   for (int32_t k = 0; k < n_in; k++) inputs[k] = ptr[k];
-  inputs[n_in] = ptr[n_in] = (char *)index;
+  inputs[n_in] = ptr[n_in] = (char *)room->index;
   if (of->states.steps[0]) {
     for (int32_t p = 0; p < n_parts; p++) ptr[n_in + 1 + p] = x[p];
     run_body(&of->lift, ptr, count);
@@ -88,14 +94,14 @@ static void run_block(const spec_scan *of, char *const *in, char *const *out, in
     memcpy(x[0], inputs[0], (size_t)(count * size_of(of->dtypes[0])));
   }
   qn_row_reducers_scan_block(of->reducer, x, count, from, carries);
-  for (int32_t k = 0; k < of->n_out; k++) ptr[n_parts + n_in + 1 + k] = result[k];
+  for (int32_t k = 0; k < of->n_out; k++) ptr[n_parts + n_in + 1 + k] = room->result[k];
   if (of->states.steps[2]) {
     for (int32_t p = 0; p < n_parts; p++) ptr[p] = x[p];
     for (int32_t k = 0; k <= n_in; k++) ptr[n_parts + k] = inputs[k];
     run_body(&of->finish, ptr, count);
   }
   for (int32_t k = 0; k < of->n_out; k++)
-    qn_row_reducers_store(out_dtype(of, k), of->states.steps[2] ? result[k] : x[0], out[k], count);
+    qn_row_reducers_store(out_dtype(of, k), of->states.steps[2] ? room->result[k] : x[0], out[k], count);
 }
 
 /* As the kernel of an adjoint. */

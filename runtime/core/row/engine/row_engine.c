@@ -111,19 +111,19 @@ static void run_row_slice(void *arg, int64_t i) {
   const row_run *run = arg;
   const qn_row_job *job = run->job;
   const int64_t end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
-  row_frame frame;
-  frame.job = job;
-  frame.params = run->params;
-  frame.top = frame.scratch;
-  for (int32_t r = 0; r < job->program->n_rows; r++) frame.row_value[r] = qn_row_take(&frame, job->rows * 8);
+  QN_IN_SCRATCH(row_frame, frame);
+  frame->job = job;
+  frame->params = run->params;
+  frame->top = frame->scratch;
+  for (int32_t r = 0; r < job->program->n_rows; r++) frame->row_value[r] = qn_row_take(frame, job->rows * 8);
   for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
-    frame.rows = qn_row_tile(job, run->ref, tile, frame.ptr);
+    frame->rows = qn_row_tile(job, run->ref, tile, frame->ptr);
     if (job->count == 0)
-      run_empty(&frame);
+      run_empty(frame);
     else if (job->path == QN_ROW_WHOLE)
-      run_whole(&frame);
+      run_whole(frame);
     else
-      run_stages(&frame);
+      run_stages(frame);
   }
 }
 

@@ -35,16 +35,16 @@ static void run_part(void *arg, int64_t i) {
   split_row *row = arg;
   const qn_row_range whole = qn_row_whole(row->job);
   qn_row_range range = {i * row->part, (i + 1) * row->part};
-  row_frame frame;
-  begin_split(&frame, row);
+  QN_IN_SCRATCH(row_frame, frame);
+  begin_split(frame, row);
   if (range.end > whole.end) range.end = whole.end;
-  qn_row_blocks(&frame, row->stage, row->reduction, range, row->nodes + i * row->node_bytes);
+  qn_row_blocks(frame, row->stage, row->reduction, range, row->nodes + i * row->node_bytes);
 }
 
 __attribute__((noinline)) static void run_values(split_row *row) {
-  row_frame frame;
-  begin_split(&frame, row);
-  qn_row_compute_values(&frame, row->stage);
+  QN_IN_SCRATCH(row_frame, frame);
+  begin_split(frame, row);
+  qn_row_compute_values(frame, row->stage);
 }
 
 /* The row values of a stage's reductions, from the nodes of its parts. */
@@ -88,26 +88,26 @@ static int plan_split(const qn_row_job *job, int64_t n_tiles, int32_t n_slices, 
 
 int qn_row_split(const qn_row_job *job, const qn_ref *ref, const void *params, int64_t n_tiles, int32_t n_slices, qn_slices *slices,
                  quern_status *status) {
-  split_row row;
-  row.job = job;
-  row.ref = ref;
-  row.params = params;
-  if (!plan_split(job, n_tiles, n_slices, &row)) return 0;
-  for (row.tile = 0; row.tile < n_tiles; row.tile++) {
-    row.reduction = 0;
-    for (row.stage = 0; row.stage < job->program->n_stages; row.stage++) {
-      const qn_row_stage *stage = &job->program->stages[row.stage];
-      if (qn_row_is_skipped(job, row.stage)) continue;
+  QN_IN_SCRATCH(split_row, row);
+  row->job = job;
+  row->ref = ref;
+  row->params = params;
+  if (!plan_split(job, n_tiles, n_slices, row)) return 0;
+  for (row->tile = 0; row->tile < n_tiles; row->tile++) {
+    row->reduction = 0;
+    for (row->stage = 0; row->stage < job->program->n_stages; row->stage++) {
+      const qn_row_stage *stage = &job->program->stages[row->stage];
+      if (qn_row_is_skipped(job, row->stage)) continue;
       if (stage->is_row) {
-        run_values(&row);
+        run_values(row);
         continue;
       }
-      row.node_bytes = 0;
-      for (int32_t r = 0; r < stage->n_reduces; r++) row.node_bytes += qn_row_node_bytes(stage->reduces[r].by);
-      const quern_status of_part = qn_slices_run(slices, row.n_parts, run_part, &row);
+      row->node_bytes = 0;
+      for (int32_t r = 0; r < stage->n_reduces; r++) row->node_bytes += qn_row_node_bytes(stage->reduces[r].by);
+      const quern_status of_part = qn_slices_run(slices, row->n_parts, run_part, row);
       if (of_part) *status = of_part;
-      join_parts(&row);
-      row.reduction += stage->n_reduces;
+      join_parts(row);
+      row->reduction += stage->n_reduces;
     }
   }
   return 1;
