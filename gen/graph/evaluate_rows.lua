@@ -53,7 +53,8 @@ function M.combine(model, op, A)
   end
 end
 
--- What has the types of the outputs of an op over axes, and the function (that, values) -> its results for values of operands by name.
+-- For evaluate.check_examples, of an op over axes: a DAG, or in its place a table with the outputs' types; and a function (DAG or table,
+-- values of operands by name) -> results.
 function M.of(model, op, K)
   if not kinds.of(op).has_body then return evaluate_scans.of(model, op, K) end
   local dag = expr.op_dag(model, op, K)

@@ -125,7 +125,7 @@ local function source_of(text)
   return source.new(#text <= parse.MAX_BYTES and text:match "^%s*([%a_][%w_]*)%s*:" or "expression", text)
 end
 
--- f(src, ...), with an error that it throws at a position of the text made a message. Returns its result, or nil, message, kind.
+-- Calls f(src, ...). Returns its result; or, if it throws an error at a position of the text, nil, message, kind.
 local function guarded(src, f, ...)
   local ok, result = pcall(f, src, ...)
   if ok then return result end

@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The kind adjoint (declared by `adjoint`): the derivative of a scan, which carries states from the end of the scan to its beginning.
--- of: the scan, declared before in the same spec. Its inputs: grad, and what is read of the scan's inputs and outputs; reads: its one output,
--- after them. `lift` makes the state of a place from these and `index` (left out: the first input), `combine` one state of two, a (of later
--- places of the scan) and b, and need only be associative; `finish` makes the result from the combination a of all states from the end up to
--- the place, the inputs, and `index`, the place (left out: the state). `state` is as in gen/kinds/reduction.lua.
--- before: an input that is read one place earlier in the scan; at the first place it is what the scan gives of no elements.
+-- of: the scan, declared before in the same spec. inputs: grad, then those inputs and outputs of the scan that are read; reads: the name of
+-- the scan's only output, added as the last input. `lift` makes the state of a place from the inputs and `index`; without it the state is
+-- the first input. `combine` makes one state of two, a (of later places of the scan) and b; it need only be associative. `finish` makes the
+-- result of a place from a, the combination of all states from the end up to the place, from the inputs and from `index`, the place;
+-- without it the result is a. `state` is as in gen/kinds/reduction.lua.
+-- before: an input that is read one place earlier in the scan; at the first place its value is the scan's result of no elements.
 -- A call has the scan's parameters; these are no parameters of kernels. The order is that of docs/internals/reductions.md.
 
 local row = require "gen.kinds.row"

@@ -21,7 +21,8 @@
 --   declared(model, op)   what follows from it for other ops
 --   derivative_kind, bound_kind     the kind of the ops that are derivatives of its ops, and of a bound as an op
 --   axes_of_call(op)      a call of it in an expression may say axes: what gen/front/parse.lua reads them into, { is_reduced } or { scans }
---   may_come(op)          whether it may be part of an expression in spite of its refusal; that of others may come to an end
+--   may_come(op)          whether it may be part of an expression in spite of its refusal. A kind with this key refuses its other ops as
+--                         UNSUPPORTED, a limit of this version; a kind without it as SYNTAX
 --   of_none(types, op, A) the result of no elements, in the accumulator's dtype
 --   from_end              its states are carried from the end of an axis to its beginning
 --   combine_claims        gen/tools/claims.lua tries whether its combine is associative; commutative: that, too

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The kind reduction (declared by `reduction`): what runs along axes, and the op that does nothing else, NAME(x). Bodies: `lift` makes
+-- The kind reduction (declared by `reduction`): combines elements along axes, in bodies of rows and as an op, NAME(x). Bodies: `lift` makes
 -- the state of an element x at `index` (left out: x, in the accumulator's dtype), `combine` one state of two, a and b, `finish` the
 -- result of the state a of `count` elements (left out: a). The states of a row are combined by the tree of
 -- docs/internals/reductions.md. With `state = "T v, i64 i"` a state has several parts: lift and combine assign v and i, combine and

@@ -103,11 +103,11 @@ QUERN_API void quern_set_last_error(const char *text);
  * quern_op_call_alloc, and what was allocated before is deleted (of a program that has libgcc_s; of a generated tree, if
  * it is compiled with -fexceptions). After a longjmp out of an allocator that memory is lost, and nothing else. The
  * other callbacks (parallel_for, log, deleters, functions of registered ops) must return: an exception or a longjmp
- * through the library leaves its locks and memory as they are, and other threads in the frames that it has left.
+ * through the library leaves locks held and memory allocated, and other threads may still use the unwound frames.
  *
- * dlclose: of a library that no other thread is in, with all ops, plans and contexts released, leaves nothing
- * behind. After the first request to compile it stays loaded. Ops registered by a plugin, and tables of kernels,
- * must outlive it. */
+ * dlclose: leaves nothing behind if no other thread is in the library and all ops, plans and contexts are released.
+ * After the first request to compile the library stays loaded. Ops registered by a plugin, and tables of kernels,
+ * must outlive the library. */
 
 /* ---- Contexts ---------------------------------------------------------------------------------------------------
  * A context holds a set of ops and the threads that run them. Where a function takes a context, NULL means the
@@ -127,9 +127,9 @@ typedef struct quern_options {
    * core. */
   int32_t threads;
   /* The host's own thread pool: must run slice(arg, i) once for each i in [0, n), on any threads, in any order, and return
-   * when all have returned. Called on the thread of the call. NULL: the library's pool. What it does is checked: numbers below 0
-   * or from n on, those that were run before, and calls after its return run nothing; slices left out are run by the caller; the
-   * call of the op returns ARGUMENT, and what it has written to the outputs is right. */
+   * when all have returned. Called on the thread of the call. NULL: the library's pool. Its calls are checked: slice(arg, i)
+   * runs nothing if i is outside [0, n), has run before, or comes after the return of parallel_for; slices left out are run by the
+   * caller. After any of these errors the call of the op returns ARGUMENT, and its outputs are right. */
   void (*parallel_for)(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg);
   void *host; /* passed to parallel_for and log */
   /* Receives log messages: level 0 error, 1 warning, 2 information, 3 debugging. May be called on any thread. NULL: no
@@ -259,8 +259,8 @@ typedef struct quern_op_info {
   size_t preferred_alignment; /* bytes; a hint: the CPU supports every alignment */
   const char *backward;       /* name of the op that computes its derivative, or NULL. Inputs: grad, the derivative by this op's
                                  output; then, by name, the inputs and the output of this op that it needs. Outputs: grad_NAME
-                                 for each input with a derivative. Parameters: the same. Of an op with the
-                                 parameter keepdims, the op has none: grad and the output have extent 1 along
+                                 for each input with a derivative. Parameters: the same, but
+                                 not keepdims: where this op has it, grad and the output have extent 1 along
                                  the axes */
   uint32_t counts;            /* bit k set: input k is a whole number, of a float dtype too: ldexp's exponent */
 } quern_op_info;
@@ -334,13 +334,13 @@ typedef struct quern_shape {
   int64_t strides[QUERN_MAX_NDIM]; /* in elements, of dense memory, 1 or more; structs of older versions end before them */
 } quern_shape;
 
-/* The layout of results is that of the inputs. quern_op_infer and quern_op_measure write the strides of dense memory, with
- * the dimensions in the order that they have in the inputs of full shape, those with as many elements as the broadcast shape.
- * Of two dimensions the one with the smaller stride, whatever its sign, is inside; the first of these inputs decides in which
- * both strides differ and neither is 0. (A dimension of extent 1 counts as of stride 0.) Dimensions are placed from the last
- * one to the first, each from the outermost place inwards: inside of those that it is inside of, up to one that it is outside
- * of. So a result is row-major where no input decides. A reduced result has the order of the dimensions that are left.
- * Outputs of the caller's may have any layout. */
+/* The layout of results is that of the inputs. quern_op_infer and quern_op_measure write the strides of dense memory. The order
+ * of dimensions comes from the inputs of full shape: those with as many elements as the broadcast shape. Two dimensions are
+ * compared in the first of these inputs where their strides differ in size and neither is 0: the smaller stride is inside. (A
+ * dimension of extent 1 counts as of stride 0.) Dimensions are placed one by one, from the last to the first. A new one is
+ * compared with the placed ones, from the outermost inwards, up to the first that it is outside of. It goes directly inside the
+ * last one that it is inside of, or outermost if there is none. So a result is row-major where no input decides. A reduced
+ * result has the order of the dimensions that are left. Outputs of the caller may have any layout. */
 
 /* The shapes and dtypes of the outputs for these inputs; no data is read and `data` may be NULL. If the dtype is the
  * caller's choice (astype, full, arange), it is read from out[i].dtype. */
@@ -423,8 +423,8 @@ typedef struct quern_op_def {
   quern_status (*call)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
                        const quern_call *call);
   /* Infers shapes and dtypes. NULL: as the built-in op of the same name, else as an elementwise op (class DYNAMIC:
-   * UNSUPPORTED). The elements of `out` have the size of the header's version that this struct is of, and strides of 0. Of the
-   * strides that it writes only the order by size counts: the library makes them dense. If one is 0, the result is row-major. */
+   * UNSUPPORTED). The elements of `out` have the size that quern_shape has in this struct's version of the header; their strides are 0.
+   * infer may write strides: the library takes the order of dimensions from their sizes. If one is 0, the result is row-major. */
   quern_status (*infer)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out);
   /* Bytes of workspace. NULL: 0. */
   quern_status (*workspace)(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
@@ -446,8 +446,8 @@ QUERN_API quern_status quern_op_register(quern_ctx *ctx, const quern_op_def *def
  * An expression is text, `y = gelu(x * w + b); z = y > 0`, in C's spelling and precedence, and x ** y, x // y, and, or, not in
  * Python's (docs/expressions.md): arithmetic, logic, ?:, casts such as (f32)x, calls of the context's ops and of a few primitives
  * (quot, rem, as_u32). Names that are not assigned are its inputs, as they first appear; assigned names are its outputs, in
- * order; `f32 t = ...;` and `auto t = ...;` are locals. `param a;` declares a scalar argument of each call; it is weak as numbers,
- * and what is made of numbers alone, are: it takes the other operand's dtype. A last expression without a name is the output
+ * order; `f32 t = ...;` and `auto t = ...;` are locals. `param a;` declares a scalar argument of each call. A param is weak, as are
+ * numbers and expressions of numbers: it takes the other operand's dtype. A last expression without a name is the output
  * `out`. Arguments of an op after its inputs are its parameters: clip(x, 0, 6). An op of several outputs is called by one of
  * them: frexp.mantissa(x). `NAME :` before the expression names the kernel. '#' begins a comment.
  * `grad(expression, x)` is the derivative by the input x, element by element, in x's dtype, without a sum over broadcast

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * idle.h: the library's own threads where nobody needs them: they end when they have waited for long; and where they are the last of
- * the process, whose main thread has left by pthread_exit, signals that end it are not blocked. */
+ * idle.h: what idle threads of the library do. A thread ends after a second without work. If the main thread has left by pthread_exit and
+ * only threads of the library remain, they no longer block the signals that end the process. */
 #ifndef QN_IDLE_H
 #define QN_IDLE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * passing.h: failures that may pass: the process or the machine is short of something now. They are noted on the thread on which they
- * occur, and taken by whoever decides if something is tried again. */
+ * passing.h: temporary failures: shortages of the process or the machine. A failure is noted on the thread on which it occurs. The caller
+ * that decides whether to try again reads and clears the note. */
 #ifndef QN_PASSING_H
 #define QN_PASSING_H
 

@@ -345,7 +345,7 @@ llvm::TargetMachine *machine_of(Level &level, int lane) {
   return level.machines[lane];
 }
 
-// Ends a compile that is to be over: what may be left out of what is still to do, is.
+// Ends a compile early: skips all remaining optional passes once the host asks for the end (is_over).
 class Gate : public llvm::OptPassGate {
 public:
   explicit Gate(const quern_clang_request *request) : request(request) {}

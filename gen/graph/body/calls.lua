@@ -236,8 +236,8 @@ function Scope:call_op(op, values, node, which)
   return value
 end
 
--- The body of an op computed in K, on nodes: the node of one of its outputs. A number of a dtype of its own is one, rounded. Of
--- a row also the node of a float before it is converted to its dtype, if it is.
+-- Inlines the body of an op computed in K. Returns the node of output `which`, rounded to the output's dtype; of an op with stages also
+-- the node of the float before the conversion to that dtype, or nil if there is no conversion.
 function Scope:call_body(op, K, env, nodes, which, node)
   local body = op_types.body_of(self.state.types, op, K)
   if not body then self:fail(node, "%s has no body for %s", op.name, K) end

@@ -77,7 +77,7 @@ function M.lower(state, scope, roots, of_node)
   return result
 end
 
--- Checks the reductions that the outputs of a body that reduces need: their combines, and what they are for no elements; and its passes.
+-- Checks a body that reduces: the combine of each reduction, its result for no elements, and the limits of the body's program.
 local function check_reductions(model, scope, dag)
   local types = model.types
   for _, node in ipairs(dag_of.order(dag.outputs)) do

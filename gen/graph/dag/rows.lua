@@ -302,7 +302,7 @@ function M.stages(types, source)
   return program
 end
 
--- What of a program is more than the runtime has room for, as a phrase; nil: nothing.
+-- The limit of the runtime that a program exceeds, as a phrase; nil: none.
 function M.excess(program)
   if #program.stages > M.MAX_STAGES then return string.format("takes %d passes over its elements; at most %d", #program.stages, M.MAX_STAGES) end
   if #program.reduces > M.MAX_REDUCES then return string.format("has %d reductions; at most %d", #program.reduces, M.MAX_REDUCES) end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Primitives with loops as calls: a kernel with many of them would take a compiler minutes, since all else in its loop meets all
--- their branches. A few stay in place, as the compiler makes of them what it can.
+-- Primitives with loops, such as gcd, as calls of functions that are not inlined: for kernels with many of them, which would else take a
+-- compiler minutes because of the branches. In kernels with a few they stay inlined, so that the compiler optimises them.
 
 local costs = require "gen.graph.dag.costs"
 local dag_of = require "gen.graph.dag.dag"

@@ -18,7 +18,7 @@ int32_t qn_workers_most(void);
 /* The number of threads granted to a call that asks for `wanted`: at least 1, the caller's. */
 int32_t qn_workers_limit(int32_t wanted);
 
-/* Whether a worker waits awake, or calls that ask follow one another, so that it is worth waking one. */
+/* Whether workers are worth using for a small call: one is spinning, or this was last asked less than ROW_NS (workers.c) ago. */
 int qn_workers_are_awake(void);
 
 /* Runs body(arg, i) once for each i in [0, n), on up to n_threads threads, the caller's included, and returns when all are done.

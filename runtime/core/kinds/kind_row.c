@@ -87,7 +87,7 @@ static quern_status infer_row(const quern_op *op, DLTensor *const *in, quern_sha
 
 /* ---- Decided ---- */
 
-/* Whether a call goes to the twin of the op: it gives the parameter, if that has no default, or as 1. */
+/* Whether a call runs the op's twin: the last shape parameter is given, if it has no default; else it is 1. */
 static quern_status wants_twin(const quern_op *op, const quern_call *call, int64_t *wanted) {
   const quern_op_info *info = &op->builtin->info;
   const qn_row_op *row = row_op(op->builtin);

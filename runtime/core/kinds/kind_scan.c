@@ -229,7 +229,7 @@ __attribute__((noinline)) static quern_status decide_call(const quern_op *op, DL
     decision->device_types[k] = (uint8_t)call->tensor[k].device.device_type;
     decision->byte_offset[k] = call->tensor[k].ref.offset;
   }
-  /* A device has rows to store the results of no elements in. */
+  /* On a device, a nest of rows without elements is not empty: each row's result of no elements is stored. */
   const uint32_t is_empty = !is_here && extent == 0 && call->tensor[1].n_elements;
   qn_row_normalise(ndim, shape[0], 1u << call->axis.axis, is_empty, 1, &walked[0], info->n_out, &walked[1], &decision->nest, &decision->count);
   decision->nest.has_handles = decision->backend->has_handles;

@@ -72,8 +72,8 @@ static int runs(const qn_row_program *program, const qn_row_job *job, int32_t i)
   return program->stages[i].is_again ? !job->is_kept : job->is_kept;
 }
 
-/* Scratch bytes for each element of what runs before a stage: its scans; *whole, in addition: what they scan. With portions those are of
- * the largest scan, as each one's are gone before the next. */
+/* Scratch bytes for each element of the scans that run before a stage; with portions, of the largest one, since scans reuse the blocks of
+ * the scan before. Adds to *whole the bytes of the scanned elements. */
 static int32_t bytes_of_feeders(const qn_row_program *program, const qn_row_job *job, const qn_row_stage *of, int32_t *whole) {
   int32_t all = 0, most = 0;
   for (int32_t s = 0; s < program->n_stages; s++) {
@@ -91,9 +91,9 @@ static int32_t bytes_of_feeders(const qn_row_program *program, const qn_row_job 
   return job->portion ? most : all;
 }
 
-/* Scratch bytes for each element of a tile: blocks of inputs, outputs and temporaries; of all stages together, or, if is_each, of the
- * largest one; of a program with scans always that, as a stage's blocks are gone before the next. With portions, blocks of what is neither
- * reduced nor scanned have the elements of a portion only; the rest counts in full. */
+/* Scratch bytes for each element of a tile, for blocks of inputs, outputs and temporaries: the sum over the stages, or, if is_each or the
+ * program has scans, the maximum, since a stage reuses the blocks of the stage before. With portions, blocks of what is neither reduced
+ * nor scanned have the elements of a portion only; the rest counts in full. */
 static int32_t bytes_an_element(const qn_row_program *program, const qn_row_job *job, int is_each) {
   int32_t bytes = 0, most = 0, reduction = 0;
   const int32_t portions = job->portion ? (int32_t)(QN_ROW_CHUNK / job->portion) : 1;

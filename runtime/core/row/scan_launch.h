@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scan_launch.h: what a decision says to the backend of a device that launches its kernels as scans are. */
+ * scan_launch.h: the fields of a decision for the launch of a scan, or of the derivative of a scan, on a device. */
 #ifndef QN_SCAN_LAUNCH_H
 #define QN_SCAN_LAUNCH_H
 

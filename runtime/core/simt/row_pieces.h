@@ -20,8 +20,8 @@ typedef struct qn_row_work {
   int32_t kept_bytes; /* an element, of the inputs that several stages load */
 } qn_row_work;
 
-/* Of an op's program, which its kernel follows, with inputs of these bytes an item; of a kernel compiled at run time, by the number that came with its text (ORDER items of
- * gen/targets/cuda/rows.lua). */
+/* The work of a kernel: by its op's program, sizes being the bytes of an item of each input; or, for a kernel compiled at run time, by the
+ * number that came with its text (ORDER items of gen/targets/cuda/rows.lua). */
 qn_row_work qn_rows_work(const qn_row_program *program, const uint8_t *sizes);
 qn_row_work qn_rows_work_of_items(int32_t items);
 

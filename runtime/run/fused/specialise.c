@@ -196,7 +196,7 @@ static quern_status make(qn_fused_op *fused, const uint8_t *dtypes, int32_t n, c
   if (!made) return no_memory(fused->op.info->name);
   memcpy(made->dtypes, dtypes, (size_t)n);
   const qn_builtin *builtin = fused->op.builtin;
-  /* of a spec, what runs its calls itself has kernels, made when the spec was loaded; others run their expression */
+  /* an op of a spec has kernels, made when the spec was loaded, if its kind runs calls itself; else its expression runs */
   const int is_free = qn_specialise_is_free(builtin) && (!fused->spec || builtin->kind->call);
   quern_status status = is_free ? fill_free(fused, made) : fill_expression(fused, made);
   if (status) {

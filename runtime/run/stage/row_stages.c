@@ -286,7 +286,7 @@ static int32_t code_in(const builder *b, const qn_value *call, const qn_row_stag
   return -1;
 }
 
-/* Whether a sum of a value is an element of an input that the value's own op takes from its place: `codes`, as values of row_pick.h. */
+/* Whether the sum of value i is one element of an input, which the value's own op reads by its place. codes: that input and the place. */
 static int is_pick(const builder *b, int32_t i, const qn_reducer *by, uint8_t *codes) {
   const qn_value *value = value_at(b, i);
   const qn_row_op *row = value->kind == QN_VALUE_KERNEL ? qn_row_op_of(value->op->builtin) : NULL;
@@ -342,8 +342,8 @@ static int begins_reduction(const builder *b, int32_t level, int32_t i) {
   return value_at(b, i)->kind == QN_VALUE_REDUCE && b->level[i] == level + 1 && first_of_reduction(b, i) == i;
 }
 
-/* Where one stage's reductions of a level end, which begin at value `first`: a stage has as many as are certain to fit its scratch, with
- * their nodes and what they reduce. n: their number. */
+/* Groups the reductions of a level from value `first` on into one stage: as many as certainly fit its scratch, with their nodes and
+ * arguments. Returns the value at which the next group begins. *n: their number. */
 static int32_t together(const builder *b, int32_t level, int32_t first, int32_t *n) {
   int32_t bytes = 0, i = first;
   for (*n = 0; i < b->typed->n_values; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * spec_forms.h: what ops of a spec have beyond others, of their kinds: a form each, as gen/kinds packs it. */
+ * spec_forms.h: readers of the data that a spec's ops of the kinds row, scan and adjoint have in addition. gen/kinds packs it. */
 #ifndef QN_SPEC_FORMS_H
 #define QN_SPEC_FORMS_H
 

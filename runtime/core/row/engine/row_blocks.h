@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * row_blocks.h: rows in blocks: the nodes of blocks wait on a stack for their right neighbours. */
+ * row_blocks.h: reduces rows block by block. The node of a block waits on a stack until its right neighbour is complete. */
 #ifndef QN_ROW_BLOCKS_H
 #define QN_ROW_BLOCKS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * row_columns.h: one reduction of one input of which another dimension than the reduced one is contiguous: column by column, as the
- * input lies. */
+ * row_columns.h: reduces one input column by column: for programs with one reduction, of an input that is contiguous along another
+ * dimension than the joined axis. */
 #ifndef QN_ROW_COLUMNS_H
 #define QN_ROW_COLUMNS_H
 

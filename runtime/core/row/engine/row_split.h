@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * row_split.h: few rows for many slices: slices of each row. */
+ * row_split.h: cuts each row into parts for several slices, where there are few rows. */
 #ifndef QN_ROW_SPLIT_H
 #define QN_ROW_SPLIT_H
 

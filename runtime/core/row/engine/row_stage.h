@@ -14,7 +14,7 @@ typedef struct qn_stage_part {
   int64_t place; /* of the segment's first element in the row */
 } qn_stage_part;
 
-/* Whether stage i does not run: it computes again what is kept, or keeps what is computed again. */
+/* Whether stage i is skipped. Of a program with `kept`, one of the last two stages runs: the `is_again` one if job->is_kept is 0. */
 int qn_row_is_skipped(const qn_row_job *job, int32_t i);
 
 /* An input as elements of a dtype. */
