@@ -56,6 +56,9 @@ install_packages() { # install_packages PACKAGE...: those that are missing
 # The level that sanitised kernels are built for. -O1 makes no vectors: they differ in little but what tables are looked up by.
 one_level() { if grep -q avx2 /proc/cpuinfo 2>/dev/null; then echo v3; else echo v2; fi; }
 
+# The level that plain `test` compiles for by -O1: that of machines older than this one.
+quick_level() { [ "$(one_level)" = v2 ] || echo v2; }
+
 # Clang's module of the plain build, if it has one: LLVM's headers take as long to compile as a third of a sanitised build, and
 # LLVM itself has no sanitizer in it.
 clang_module() { ! grep -q '^build quern/quern-clang.so' build/build.ninja || echo "$PWD/build/quern/quern-clang.so"; }
@@ -90,7 +93,7 @@ configure_sanitised() {
 # docs [--spec FILE]...: the site's tools are Python's packages, in an environment of their own.
 docs() {
   install_packages $packages python3-venv
-  build release build -DQUERN_BUILD_TESTS=OFF
+  build release build -DQUERN_BUILD_TESTS=OFF -DQUERN_QUICK_LEVELS=
   venv=build/docs/venv
   if ! cmp -s docs/site/requirements.txt "$venv/installed"; then
     python3 -m venv "$venv"
@@ -109,7 +112,7 @@ case "${1-} ${2-}" in
     ;;
   'demo ')
     install_packages $packages
-    build release build -DQUERN_BUILD_TESTS=OFF
+    build release build -DQUERN_BUILD_TESTS=OFF -DQUERN_QUICK_LEVELS=
     echo
     echo 'The kernel that examples/demo/filmic.lua becomes (lua5.4 build.lua show qk_demo_filmic_f32_f32_2d_cc --spec examples/demo/filmic.lua):'
     echo
@@ -119,7 +122,7 @@ case "${1-} ${2-}" in
     ;;
   'test ')
     install_packages $packages $test_packages
-    configure release build -DQUERN_KEEP_REMARKS=OFF -DQUERN_BUILD_TESTS=ON
+    configure release build -DQUERN_KEEP_REMARKS=OFF -DQUERN_BUILD_TESTS=ON -DQUERN_QUICK_LEVELS="$(quick_level)"
     configure_sanitised >build/sanitised.log 2>&1 & # one core; meanwhile the plain build has both
     cmake --build build --target all
     wait $! || { cat build/sanitised.log; exit 1; }
@@ -129,7 +132,7 @@ case "${1-} ${2-}" in
     ;;
   'test full')
     install_packages $packages $test_packages
-    build release build -DQUERN_KEEP_REMARKS=ON -DQUERN_BUILD_TESTS=ON
+    build release build -DQUERN_KEEP_REMARKS=ON -DQUERN_BUILD_TESTS=ON -DQUERN_QUICK_LEVELS=
     build asan-ubsan build-asan-ubsan -DQUERN_OPS= -DQUERN_LEVELS='v2;v3;v4' -DQUERN_CLANG_MODULE= -DQUERN_TEST_TAG=
     build tsan build-tsan -DQUERN_OPS= -DQUERN_LEVELS='v2;v3;v4' -DQUERN_CLANG_MODULE= -DQUERN_TEST_TAG=
     QUERN_TEST_EXHAUSTIVE=1

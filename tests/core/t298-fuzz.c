@@ -170,7 +170,7 @@ int main(void) {
   static uint8_t bytes[2 * MOST_BYTES];
   const int day = test_part(1 << 20), specs = has_specs();
   const char *text = getenv("QUERN_FUZZ_SECONDS"), *only = getenv("QUERN_FUZZ_TARGET");
-  const double seconds = text ? atof(text) : SANITIZED ? 1.5 : day < 0 ? 2 : 0.5; /* what it looks for, sanitizers see best */
+  const double seconds = text ? atof(text) : SANITIZED ? 1 : day < 0 ? 2 : 0.5; /* what it looks for, sanitizers see best */
   char fake[4096];
   setenv("QUERN_CACHE_DIR", "none", 1);
   snprintf(fake, sizeof fake, "%.4000s/tests/fake", getenv("QUERN_BUILD_DIR") ? getenv("QUERN_BUILD_DIR") : ".");

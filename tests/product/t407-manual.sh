@@ -134,13 +134,13 @@ else
     QUERN_CUDA_PATH=$build/tests/fake
     export QUERN_CUDA_PATH
   fi
-  # Three pages compile for half of the time: one of them each day.
+  # Four pages compile for half of the time: one of them each day.
   before=$n turn=0
   for page in $(grep -lE '^```(sh|c|cpp|python)$' "$source"/docs/*.md "$source"/docs/[a-z]*/*.md "$source/README.md" "$source/python/README.md"); do
     case $page in
-      */framework.md | */first_hour.md | */cross.md)
+      */framework.md | */first_hour.md | */cross.md | */howto/cmake.md)
         turn=$((turn + 1))
-        in_part $turn 3 || { skip "$(basename "$page")" 'of another day'; continue; }
+        in_part $turn 4 || { skip "$(basename "$page")" 'of another day'; continue; }
         ;;
     esac
     "$python" "$source/tests/support/run_blocks.py" "$page" $((n + 1)) >lines
