@@ -7,7 +7,7 @@ affect all of them. Times are medians. The ratio is the median of the best peer'
     python3 bench/families.py [--build build] [--rounds 21] [--out bench/results/NAME.md] [FILTER]
     python3 bench/families.py --all [--only WORD]... [--budget SECONDS] [--runs 5] [--avx2] [--out bench/results/NAME.md]
 
-`--all` sweeps over all ops that a peer has (sweep.py): `--only exp` takes the cases whose names begin so,
+`--all` sweeps over all ops that a peer has (sweep.py): `--only exp` selects the cases with names that begin with "exp",
 `--budget` ends after that time with a fair sample, `--runs` is how often a case that is behind is measured.
 
 Where results are rounded, a second table has the largest error of each library between the case's bounds.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "array/array_object.h"
+#include "types/items.h"
 
 /* The lock (GIL) is released for as many bytes and more. */
 #define LONG 65536
@@ -24,14 +25,6 @@ typedef struct gathering {
   int64_t wrong; /* the index that is out of bounds, of array .at_wrong */
   int32_t at_wrong;
 } gathering;
-
-static const char *first_of(const DLTensor *tensor) { return (const char *)tensor->data + tensor->byte_offset; }
-
-static int64_t size_of(const DLTensor *tensor) {
-  int64_t n = 1;
-  for (int32_t d = 0; d < tensor->ndim; d++) n *= tensor->shape[d];
-  return n;
-}
 
 /* An integer of any dtype. Those of u64 that i64 has not become the largest, which is out of bounds. */
 static int64_t read_index(const DLTensor *tensor, const char *at) {
@@ -63,7 +56,7 @@ static char *copy_items(char *to, const char *from, const DLTensor *tensor, int3
 
 /* Copies what one index of each array names. NULL: an index is out of bounds. */
 static char *gather_one(gathering *g, char *to) {
-  const char *from = first_of(g->rest);
+  const char *from = tensor_first(g->rest);
   for (int32_t k = 0; k < g->n; k++) {
     const index_array *array = &g->indices[k];
     const int64_t index = read_index(array->tensor, array->at);
@@ -102,7 +95,7 @@ static int take_indices(gathering *g, PyObject *object, PyObject *dimension) {
   if (!array_check(object) || !PyTuple_Check(dimension)) return PyErr_Format(PyExc_TypeError, "_gather: indices"), -1;
   if (!PyArg_ParseTuple(dimension, "LL:_gather", &extent, &stride)) return -1;
   array->tensor = &array_managed(object)->dl_tensor;
-  array->at = first_of(array->tensor);
+  array->at = tensor_first(array->tensor);
   array->extent = extent;
   array->step = stride * (g->rest->dtype.bits / 8);
   const DLDataType dtype = array->tensor->dtype;
@@ -130,10 +123,10 @@ static PyObject *array_gather(PyObject *module, PyObject *args) {
   for (Py_ssize_t k = 0; k < n; k++)
     if (take_indices(&g, PyTuple_GetItem(indices, k), PyTuple_GetItem(dimensions, k))) return NULL;
 
-  const int64_t items = size_of(to);
-  char none, *at = items ? (char *)to->data + to->byte_offset : &none; /* indices are checked where nothing is copied, too */
+  const int64_t items = tensor_n_items(to);
+  char none, *at = items ? tensor_first(to) : &none; /* indices are checked where nothing is copied, too */
   PyThreadState *state = items >= LONG / (to->dtype.bits / 8) ? PyEval_SaveThread() : NULL;
-  const int is_right = size_of(g.indices[0].tensor) == 0 || gather_along(&g, at, 0);
+  const int is_right = tensor_n_items(g.indices[0].tensor) == 0 || gather_along(&g, at, 0);
   if (state) PyEval_RestoreThread(state);
   if (!is_right) {
     const long long wrong = g.wrong, extent = g.indices[g.at_wrong].extent;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gather.h: items by arrays of whole numbers, for _views.py. */
+ * gather.h: items by arrays of whole numbers, for _gather.py. */
 #ifndef QUERN_PYTHON_GATHER_H
 #define QUERN_PYTHON_GATHER_H
 
