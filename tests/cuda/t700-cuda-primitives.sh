@@ -39,7 +39,7 @@ END
 {
   ${CC:-cc} -std=c11 -O2 $warnings -fPIC -shared -o "$work/c.so" "$support/references/kernel_subject.c" &&
     ${CC:-cc} -std=c11 -O1 $warnings -o "$work/nvrtc_driver" "$support/cuda/nvrtc_driver.c" -ldl &&
-    ${CC:-cc} -std=c11 -O2 $warnings -D_GNU_SOURCE -I "$support" -I "$support/references" -I "$here/../../tools/measure" -I "$here/../../include" -c -o "$work/device.o" \
+    ${CC:-cc} -std=c11 -O2 $warnings -D_GNU_SOURCE -I "$support" -I "$support/references" -I "$support/fixtures" -I "$here/../../tools/measure" -I "$here/../../include" -c -o "$work/device.o" \
       "$support/cuda/primitives_device.c" &&
     ${CC:-cc} -std=c11 -O2 -ffp-contract=off $warnings -I "$support" -I "$support/references" -o "$work/t700" "$here/t700-cuda-primitives.c" "$work/device.o" \
       "$support/tap.c" -ldl -lm -lpthread
