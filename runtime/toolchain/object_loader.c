@@ -13,7 +13,7 @@
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #endif
 #include "toolchain/object_loader.h"
-#include "base/passing.h"
+#include "base/threads/passing.h"
 
 #include <elf.h>
 #include <errno.h>
