@@ -45,11 +45,11 @@ UNUSED static void compact_strides(int ndim, const int64_t *shape, int64_t *stri
 UNUSED static void extent_of(int ndim, const int64_t *shape, const int64_t *strides, int64_t *low, int64_t *high) {
   *low = *high = 0;
   for (int i = 0; i < ndim; i++) {
-    if (shape[i] == 0) {
-      *low = 0;
-      *high = -1;
-      return;
-    }
+    if (shape[i] != 0) continue;
+    *high = -1;
+    return;
+  }
+  for (int i = 0; i < ndim; i++) {
     int64_t reach = (shape[i] - 1) * strides[i];
     if (reach < 0) *low += reach;
     else *high += reach;
