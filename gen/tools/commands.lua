@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The commands and options of build.lua, as data: tools/quern/commands.lua tells its form. It parses its arguments by this table.
-local abis = require("gen.products.abis").names
+local abis = require("gen.products.tree.abis").names
 local targets = require("gen.targets.all").names()
 
 local SPEC = { "--spec", "FILE", "ops of one's own, generated in any case", many = true, complete = "spec" }

@@ -3,7 +3,7 @@
 -- The text of one kernel by its name, or of all of an op.
 
 local foreign = require "gen.front.foreign"
-local library = require "gen.products.library"
+local library = require "gen.products.library.library"
 local load = require "gen.products.load"
 local planning = require "gen.products.plan"
 local source = require "gen.base.source"
