@@ -33,6 +33,7 @@ unary "log2" {
   doc    = "The logarithm to base 2; NaN below zero, -inf at zero.",
   dtypes = floating,
   body   = [[ log2(x) ]],
+  narrow = { f16 = [[ log2_half(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { 0, 1e30 },
   grad   = [[ grad / x * LOG2E ]],
@@ -44,6 +45,7 @@ unary "log10" {
   doc    = "The logarithm to base 10; NaN below zero, -inf at zero.",
   dtypes = floating,
   body   = [[ log10(x) ]],
+  narrow = { f16 = [[ log10_half(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { 0, 1e30 },
   grad   = [[
@@ -86,6 +88,7 @@ unary "cbrt" {
   doc    = "The cube root.",
   dtypes = floating,
   body   = [[ cbrt(x) ]],
+  narrow = { f16 = [[ cbrt_half(x) ]] },
   ulp    = { f32 = 0.76, f64 = 0.51 },
   domain = { -1e30, 1e30 },
   grad   = [[ grad / (3 * out * out) ]],

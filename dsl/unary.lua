@@ -40,6 +40,7 @@ unary "log" {
   doc    = "The natural logarithm; NaN below zero, -inf at zero.",
   dtypes = floating,
   body   = [[ log(x) ]],
+  narrow = { f16 = [[ log_half(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { 0, 1e30 },
   grad   = [[ grad / x ]],

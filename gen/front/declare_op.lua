@@ -56,7 +56,7 @@ end
 local OP_SCHEMA = {
   doc = "string", dtypes = "table string", body = "string table", ulp = "table", domain = "table", examples = "table",
   params = "table", result = "string", outputs = "string", inputs = "string", grad = "string table boolean", grad_ulp = "table",
-  notes = "string", counts = "string",
+  notes = "string", counts = "string", narrow = "table",
 }
 
 -- The fields of an op of a kind that is declared by a word of its own, or of all others.
@@ -87,6 +87,20 @@ local function bound_trouble(types, op, dtype, bound)
     return string.format("%s is computed in %s and rounded once more: %s's bound is for both", dtype, t.compute, t.compute)
   end
   return is_taken and dtype .. " is exact" or "the op does not take " .. dtype
+end
+
+-- narrow: bodies by a dtype that is computed in another, for kernels whose operands are all stored as it. Rounded to the dtype, their
+-- results are those of the body, for all of its numbers. Returns nil after an error.
+local function parse_narrow(state, index, name, fields, op)
+  local at, types = state.tokens[index].at, state.model.types.by_name
+  if not state.builtin then return fail(state, at, "%s: narrow: only the library's own ops may have bodies of the same results", name) end
+  local bodies = parse_bodies(state, index, name, "narrow", fields.narrow, types)
+  for key in pairs(bodies or {}) do
+    if not types[key] or types[key].compute == key or #op.inputs ~= 1 or #op.params > 0 then
+      return fail(state, at, "%s: narrow: expected bodies by f16 or bf16, of one input", name)
+    end
+  end
+  return bodies
 end
 
 -- counts: the inputs that are whole numbers, though of a float dtype, by name. Returns them as bits; nil after an error.
@@ -254,6 +268,8 @@ function M.declare(state, index, name, fields, default_inputs, declared)
     op.bodies = not kind.has_body and {} or bodies_of "body"
   end
   if not op.bodies then return end
+  op.narrow = fields.narrow and parse_narrow(state, index, name, fields, op) or {}
+  if fields.narrow and not next(op.narrow) then return end
   if kind.shape_params then
     op.is_reduced = op.is_reduced or row_shape.is_reduced(model, op)
     op.params = kind.shape_params(op)

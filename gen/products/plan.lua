@@ -20,14 +20,14 @@ function M.split(text)
   return list
 end
 
--- Stage dag, as needed and kept: returns a function (op, K) -> DAG or nil, and the list its errors go to.
+-- Stage dag, as needed and kept: returns a function (op, K, narrow) -> DAG or nil, as of expr.op_dag, and the list its errors go to.
 local function dag_maker(model)
   local kept, errors, told = {}, {}, {}
-  return function(op, K)
+  return function(op, K, narrow)
     if not kinds.of(op).has_body then return nil end -- there is nothing to compute
-    local key = op.name .. " " .. K
+    local key = op.name .. " " .. (narrow or K)
     if kept[key] == nil then
-      local dag, message = expr.op_dag(model, op, K)
+      local dag, message = expr.op_dag(model, op, K, nil, narrow)
       kept[key] = dag or false
       -- a body that serves several dtypes is wrong in all of them in one way
       if not dag and not told[message] then errors[#errors + 1] = message end

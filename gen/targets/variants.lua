@@ -149,8 +149,8 @@ local function stored_dtypes(types, op, wanted, K)
 end
 
 -- The records of one op. policy: { variants = "lean" | "full", ranks = set or nil, classes = set or nil }; wanted: set of
--- dtypes. dag_for(op, K) gives a DAG or nil; combine_for(op, A) that of a combine. The contiguous kernel of each kernel dtype always exists: it serves operands that
--- fit no other variant. Sorted by kernel dtype, contiguous first. A record with a `dag` of its own is computed by that.
+-- dtypes. dag_for(op, K, narrow) gives a DAG or nil; combine_for(op, A) that of a combine. The contiguous kernel of each kernel dtype
+-- always exists: it serves operands that fit no other variant. Sorted by kernel dtype, contiguous first. A record with a `dag` of its own is computed by that.
 function M.of_op(types, op, wanted, policy, dag_for, combine_for)
   local kind, records, are_all = kinds.of(op), {}, false
   if kind.blocks then records, are_all = kind.blocks(kit, types, op, wanted, dag_for, combine_for) end
@@ -168,7 +168,8 @@ function M.of_op(types, op, wanted, policy, dag_for, combine_for)
       if seen[name] then return end
       seen[name] = true
       records[#records + 1] = { name = name, op = op, K = K, D = D, dtypes = dtypes, rank = rank, classes = classes,
-                                heavy = heavy, weight = weight, template = "elementwise" }
+                                heavy = heavy, weight = weight, template = "elementwise",
+                                dag = op.narrow and op.narrow[D] and dag_for(op, K, D) or nil }
     end
     if policy.variants == "full" then
       local ranks = policy.ranks or M.RANKS
@@ -198,7 +199,7 @@ function M.of_op(types, op, wanted, policy, dag_for, combine_for)
         end
       end
       for _, D in ipairs(stored_dtypes(types, op, wanted, K)) do
-        if types.by_name[D].kind == "float" and not heavy then add(D, first, contiguous) end
+        if types.by_name[D].kind == "float" and (not heavy or op.narrow and op.narrow[D]) then add(D, first, contiguous) end
       end
     end
   end

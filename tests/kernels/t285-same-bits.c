@@ -473,6 +473,30 @@ static int want(row *r) {
   return 1;
 }
 
+/* Every number of f16 or bf16: a contiguous kernel may have a body of its own (`narrow` in dsl/), other layouts go by way of f32. */
+static void try_all_halves(const row *r) {
+  enum { ALL = 1 << 16 };
+  static uint16_t all[ALL], apart[2 * ALL], got[ALL], strided[2 * ALL];
+  int64_t shape = ALL, stride = 2;
+  if (r->n_in != 1 || r->n_out != 1 || size_of(r->in[0]) != 2 || size_of(r->out[0]) != 2 || ref_dtype_kind(r->in[0]) != REF_KIND_FLOAT) return;
+  for (int i = 0; i < ALL; i++) all[i] = apart[2 * i] = (uint16_t)i;
+  DLTensor x = vector_at(all, r->in[0], &shape), y = vector_at(got, r->out[0], &shape), *in = &x, *out = &y;
+  quern_status status = quern_op_call(r->op, 1, &in, 1, &out, call_of(r));
+  x.data = apart, y.data = strided, x.strides = y.strides = &stride;
+  if (!status) status = quern_op_call(r->op, 1, &in, 1, &out, call_of(r));
+  if (status) {
+    bad("%s, of every number: %s", row_text(r), quern_last_error());
+    return;
+  }
+  count("built, of every number");
+  for (int i = 0; i < ALL; i++) {
+    if (got[i] == strided[2 * i]) continue;
+    bad("%s, of every number: of the bits %04x contiguous %04x, strided %04x", row_text(r), (unsigned)i, (unsigned)got[i], (unsigned)strided[2 * i]);
+    break;
+  }
+  hash_line(r, "of every number", hash_of((const unsigned char *)got, sizeof got));
+}
+
 static void row_end(row *r) {
   for (int w = 0; w < N_WANTED; w++)
     for (int k = 0; k < MOST_OUT; k++) free(r->wanted[w][k]);
@@ -848,6 +872,7 @@ static void walk(ref_dtype d) {
   for (int i = 0; i < n_rows; i++) {
     if (rows[i].info->op_class == QUERN_CLASS_DYNAMIC) try_dynamic(&rows[i]);
     else if (want(&rows[i]) && (part < 0 || i % 6 == part)) try_built(&rows[i]);
+    try_all_halves(&rows[i]);
   }
   const double middle = now_ms();
   for (int last_tier = JIT_OFF_THREADED; last_tier < N_TIERS; last_tier++) {

@@ -106,7 +106,8 @@ end
 -- error string and its kind: "syntax", "limit". For an index op the input is the index, and the count follows the params; both are
 -- numbers of K.
 -- exact: a set of functions and ops that are not inlined: nodes "exact" with their names
-function M.op_dag(model, op, K, exact)
+-- narrow: a dtype for which the op has a body of the same results (declare_op.lua); that body's DAG
+function M.op_dag(model, op, K, exact, narrow)
   local state = M.new_state(model)
   state.exact = exact
   local types = model.types
@@ -137,7 +138,7 @@ function M.op_dag(model, op, K, exact)
   end
   add(params, "param", kind.own_params)
   if kind.has_stages then state.count = env.count end
-  local body = M.body_of(types, op, K)
+  local body = narrow and op.narrow[narrow] or M.body_of(types, op, K)
   if not body then return nil, string.format("%s: %s: no body for %s", op.location, op.name, K), "syntax" end
   local T = value_type ~= K and types.by_name[K].kind ~= "bits" and K or value_type
   local scope = setmetatable({ state = state, source = body, env = env, T = T, default_type = T,

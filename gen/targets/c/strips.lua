@@ -158,7 +158,7 @@ function M.serves(types, record, operands, roots, is_rare)
   for _, node in ipairs(dag_of.order(roots)) do
     if is_lookup(node) then return true end
   end
-  return record.D == "f16" and not roots[1].is_stored and not is_rare and width_of(types, roots) == 32
+  return record.D == "f16" and not roots[1].is_stored and (not is_rare or record.dag) and width_of(types, roots) == 32
 end
 
 local function is_half(operand, node) return operand.dtype == "f16" and node.type == "f32" end
@@ -178,6 +178,7 @@ local function ends_of(types, loop, cut)
   for k, result in ipairs(loop.results) do
     local operand, node = loop.operands[#loop.dag.inputs + k], loop.dag.outputs[k]
     if is_half(operand, node) then
+      node = dag_of.value_of(node, loop.is_rare)
       give(operand, result, "f32", "q_narrow", access.output(types, "f32", node, cut.emitter:argument(node)))
     elseif node.type == "bool" then
       give(operand, result, "m" .. cut.bits, "q_give_bool", cut.emitter:argument(node, cut.bits))

@@ -1,0 +1,173 @@
+-- SPDX-License-Identifier: Apache-2.0
+--
+-- Functions of the numbers of f16, computed in f32 and rounded to f16: `narrow` bodies. Rounded, the results are those of the
+-- bodies for f32, for all 65,536 numbers, so a kernel may compute either. Before that rounding they are good to some 2^-21, which
+-- needs fewer terms and no second part of sums. tools/fit/half.py fits the constants, then moves them by some last bits until
+-- no rounded result is another. No number of f16 but 0 is less than 2^-24: in f32 all are normal.
+--
+-- log to the base b, by the interval and the table c of log.lua, with P = 1 / ln b, K(c) = -log c:
+--
+--     x = 2^e m,   r = m c - 1,      log x = (e log 2 + K(c)) + r (P + P2 r + P3 r^2)
+--
+-- sin and cos, by half turns; n and h are halves away from one another, and two parts of pi are enough for |x| < 65536:
+--
+--     x = n pi + r:  sin x = +-sin r       x = h pi - r, h = n + 1/2:  cos x = +-sin r       sin r = r (1 + z S(z)),  z = r^2
+--
+-- HI is less than pi: with a positive LO r is -0 for x = -0.
+--
+-- tan, by quarter turns, x = n pi/2 + r: of odd n -1 / tan r, and there is one division in either case:
+--
+--     tan r = r (1 + P1 z) / (1 + Q1 z + Q2 z^2)
+--
+-- cbrt: with z near a^(-1/3) by the bits of a, as in cbrt.lua, and u = a z^3:  a^(1/3) = a z^2 u^(-2/3).
+
+constants {
+  HALF_LOG_2 = 0x1.62e43p-24, -- log 2 times 2^-23, since e comes times 2^23; so HALF_LOG10_2
+  HALF_LOG_P2 = -0x1.fffe28p-2,
+  HALF_LOG_P3 = 0x1.539f76p-2,
+
+  HALF_LOG2_P1 = 0x1.71547ap0,
+  HALF_LOG2_P2 = -0x1.71280cp-1,
+  HALF_LOG2_P3 = 0x1.fb91f4p-2,
+
+  HALF_LOG10_2 = 0x1.344134p-25,
+  HALF_LOG10_P1 = 0x1.bcb792p-2,
+  HALF_LOG10_P2 = -0x1.bca21ap-3,
+  HALF_LOG10_P3 = 0x1.22ee8cp-3,
+
+  HALF_SHIFT = 0x1.8p23, -- adding it rounds to integer: n is in the low bits
+  HALF_1_PI = 0x1.45f306p-2,
+  HALF_PI_HI = 0x1.921fb4p1,
+  HALF_PI_LO = 0x1.4442d2p-23,
+  HALF_SIN_S0 = -0x1.555552p-3,
+  HALF_SIN_S1 = 0x1.110ea2p-7,
+  HALF_SIN_S2 = -0x1.9f64f2p-13,
+  HALF_SIN_S3 = 0x1.5dbe18p-19,
+
+  HALF_2_PI = 0x1.45f2fep-1,
+  HALF_PI_2_HI = 0x1.921fb4p0,
+  HALF_PI_2_LO = 0x1.44432p-24,
+  HALF_TAN_P1 = -0x1.8847fep-4,
+  HALF_TAN_Q1 = -0x1.b7678ep-2,
+  HALF_TAN_Q2 = 0x1.3e1432p-7,
+
+  HALF_CBRT_START = 12756150.0, -- in units of 2^13, with 3/2 * 2^23
+  HALF_CBRT_P0 = 0x1.c871p1,
+  HALF_CBRT_P1 = -0x1.b38ef6p2,
+  HALF_CBRT_P2 = 0x1.e693eep2,
+  HALF_CBRT_P3 = -0x1.18d6c4p2,
+  HALF_CBRT_P4 = 0x1.0669e8p0,
+}
+
+-- K(c), to the bases e, 2 and 10.
+tables {
+  HALF_LOG_K = { "f32",
+    -0x1.fb91ap-3, -0x1.95254p-3, -0x1.5ff2dp-3, -0x1.295548p-3, -0x1.6f0d3ap-4, -0x1.f0a29cp-5, -0x1.f82966p-6, 0x0p0,
+    0x1.0859c6p-4, 0x1.da7226p-4, 0x1.5bf43ap-3, 0x1.d1036cp-3, 0x1.117904p-2, 0x1.522aep-2, 0x1.7fafa6p-2, 0x1.973a3p-2,
+  },
+  HALF_LOG2_K = { "f32",
+    -0x1.6e2208p-2, -0x1.24401ep-2, -0x1.fbc184p-3, -0x1.acf62p-3, -0x1.08c612p-3, -0x1.663f8ep-4, -0x1.6bad44p-5, 0x0p0,
+    0x1.7d6042p-4, 0x1.563d9p-3, 0x1.f5fd92p-3, 0x1.4f6f8p-2, 0x1.8a899p-2, 0x1.e7df3ep-2, 0x1.14c58cp-1, 0x1.25c082p-1,
+  },
+  HALF_LOG10_K = { "f32",
+    -0x1.b8de5p-4, -0x1.5fe81ap-4, -0x1.31b2bp-4, -0x1.024208p-4, -0x1.3ed11cp-5, -0x1.af5facp-6, -0x1.b5e8d2p-7, 0x0p0,
+    0x1.cb38d6p-6, 0x1.9c199p-5, 0x1.2e3a8ep-4, 0x1.93e7e6p-4, 0x1.db11e8p-4, 0x1.25ba9cp-3, 0x1.4d4416p-3, 0x1.61b6bcp-3,
+  },
+}
+
+func "log_half" {
+  doc  = "The natural logarithm of a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[
+    f32 r = log_rest(x);
+    f32 k = fma(log_exponent(x), HALF_LOG_2, lookup(HALF_LOG_K, log_bits_f32(x) >> 19));
+    f32 y = canonical(fma(r, fma(r, fma(r, HALF_LOG_P3, HALF_LOG_P2), 1.0), k));
+    rare (log_beyond(x)) { y = log_ends(x, y); }
+    return y; ]],
+  derivation = "tools/fit/half.py",
+}
+
+func "log2_half" {
+  doc  = "The same to base 2.",
+  args = "x",
+  f32  = [[
+    f32 r = log_rest(x);
+    f32 k = fma(log_exponent(x), 0x1p-23, lookup(HALF_LOG2_K, log_bits_f32(x) >> 19));
+    f32 y = canonical(fma(r, fma(r, fma(r, HALF_LOG2_P3, HALF_LOG2_P2), HALF_LOG2_P1), k));
+    rare (log_beyond(x)) { y = log_ends(x, y); }
+    return y; ]],
+  derivation = "tools/fit/half.py",
+}
+
+func "log10_half" {
+  doc  = "The same to base 10.",
+  args = "x",
+  f32  = [[
+    f32 r = log_rest(x);
+    f32 k = fma(log_exponent(x), HALF_LOG10_2, lookup(HALF_LOG10_K, log_bits_f32(x) >> 19));
+    f32 y = canonical(fma(r, fma(r, fma(r, HALF_LOG10_P3, HALF_LOG10_P2), HALF_LOG10_P1), k));
+    rare (log_beyond(x)) { y = log_ends(x, y); }
+    return y; ]],
+  derivation = "tools/fit/half.py",
+}
+
+func "sin_half_turn" {
+  doc  = "sin r with the sign changed where t is odd, t + HALF_SHIFT an integer; |r| <= pi/2 and a little.",
+  args = "r, t",
+  f32  = [[
+    f32 z = r * r;
+    f32 s = fma(z, fma(z, fma(z, HALF_SIN_S3, HALF_SIN_S2), HALF_SIN_S1), HALF_SIN_S0);
+    f32 y = r * fma(z, s, 1.0);
+    return as_f32(raw_u32(y) ^ (raw_u32(t) << 31)); ]],
+  derivation = "tools/fit/half.py",
+}
+
+func "sin_half" {
+  doc  = "The sine of a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[
+    f32 t = fma(x, HALF_1_PI, HALF_SHIFT);
+    f32 n = t - HALF_SHIFT;
+    return sin_half_turn(fma(n, -HALF_PI_LO, fma(n, -HALF_PI_HI, x)), t); ]],
+}
+
+func "cos_half" {
+  doc  = "The cosine of a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[
+    f32 t = fma(x, HALF_1_PI, -0.5) + HALF_SHIFT;
+    f32 h = (t - HALF_SHIFT) + 0.5;
+    return sin_half_turn(fma(h, HALF_PI_LO, fma(h, HALF_PI_HI, -x)), t); ]],
+}
+
+func "tan_half" {
+  doc  = "The tangent of a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[
+    f32 t = fma(x, HALF_2_PI, HALF_SHIFT);
+    f32 n = t - HALF_SHIFT;
+    f32 r = fma(n, -HALF_PI_2_LO, fma(n, -HALF_PI_2_HI, x));
+    f32 z = r * r;
+    f32 p = r * fma(z, HALF_TAN_P1, 1.0);
+    f32 q = fma(z, fma(z, HALF_TAN_Q2, HALF_TAN_Q1), 1.0);
+    bool odd = (raw_u32(t) & 1) != 0;
+    f32 y = (odd ? q : p) / (odd ? p : q);
+    return as_f32(raw_u32(y) ^ (raw_u32(t) << 31)); ]],
+  derivation = "tools/fit/half.py",
+}
+
+func "cbrt_half" {
+  doc  = "The cube root of a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[
+    f32 a = abs(x);
+    f32 t = fma((f32)raw_i32(a), -0x1.555556p-15, HALF_CBRT_START);
+    f32 z = as_f32(raw_u32(t) << 13);
+    f32 v = a * (z * z);
+    f32 u = v * z;
+    f32 p = fma(fma(fma(fma(HALF_CBRT_P4, u, HALF_CBRT_P3), u, HALF_CBRT_P2), u, HALF_CBRT_P1), u, HALF_CBRT_P0);
+    f32 y = canonical(copysign(v * p, x));
+    rare (raw_u32(a) >= 0x7f800000) { y = x; }
+    return y; ]],
+  derivation = "tools/fit/half.py",
+}

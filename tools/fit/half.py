@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The constants of dsl/math/half.lua:   PYTHONPATH=build/python python3 tools/fit/half.py   (needs NumPy)
+
+Polynomials by least squares that are weighted until the largest relative error is least; then random steps of their constants by
+some last bits, until every number of f16 has the result of quern's f32 function, rounded to f16. The fma here is one of f64,
+rounded once more; that of hardware is tried by t285."""
+import numpy as np
+import quern
+
+F4, U4, SHIFT = np.float32, np.uint32, np.float32(3 * 2**22)
+ALL = np.arange(65536, dtype=np.uint16).view("f2").astype(F4)
+LOG_C = [float.fromhex(c) for c in ("0x1.48p0 0x1.38p0 0x1.3p0 0x1.28p0 0x1.18p0 0x1.1p0 0x1.08p0 0x1p0 0x1.ep-1 0x1.c8p-1 0x1.bp-1 "
+                                    "0x1.98p-1 0x1.88p-1 0x1.7p-1 0x1.6p-1 0x1.58p-1").split()]
+
+
+def fma(a, b, c):
+    return (a.astype("f8") * b + c).astype(F4)
+
+
+def fit(rows, wanted, scale):
+    """The c for which (rows c - wanted) scale is smallest where it is largest."""
+    weights, best = np.ones(len(wanted)), None
+    for _ in range(300):
+        a = scale * np.sqrt(weights)
+        c = np.linalg.lstsq(rows * a[:, None], wanted * a, rcond=None)[0]
+        error = np.abs((rows @ c - wanted) * scale)
+        if best is None or error.max() < best[0]:
+            best = error.max(), c
+        weights *= (error / error.max())**0.4 + 1e-6
+        weights /= weights.max()
+    return list(best[1])
+
+
+def points(low, high):
+    return (low + high) / 2 + (high - low) / 2 * np.cos(np.pi * (np.arange(400) + 0.5) / 400)
+
+
+def search(names, constants, steps, bodies):
+    """steps: the most last bits that each constant may move by. bodies: of (x, constants), by the function's name."""
+    cases = []
+    for name, body in bodies.items():
+        x = ALL[ALL > 0] if "log" in name else ALL[ALL == ALL]
+        x = x[np.abs(x) < np.inf]
+        cases.append((body, x, getattr(quern, name)(x).astype("f2").view("u2")))
+
+    def wrong(c):
+        return sum(np.count_nonzero(body(x, c).astype("f2").view("u2") != wanted) for body, x, wanted in cases)
+
+    rng, now = np.random.default_rng(1), np.array(constants, F4)
+    least, free = wrong(now), np.flatnonzero(steps)
+    for _ in range(20000):
+        if least == 0:
+            break
+        bits = now.view("i4").copy()
+        for k in rng.choice(free, rng.integers(1, 4)):
+            bits[k] += rng.integers(-steps[k], steps[k] + 1) if rng.random() < 0.7 else rng.integers(-8, 9)
+        n = wrong(bits.view(F4))
+        if n <= least:
+            least, now = n, bits.view(F4)
+    print(*bodies, "- wrong:", least)
+    for name, value in zip(names, now):
+        print(f"  {name} = {float(value).hex()}")
+
+
+def log_body(x, c):
+    b = x.view(U4) - U4(0x3f440000)
+    at, e = (b >> U4(19)) & U4(15), b & U4(0xff800000)
+    r = fma((x.view(U4) - e).view(F4), np.array(LOG_C, F4)[at], F4(-1))
+    k = fma(e.view("i4").astype(F4), c[16], c[at])
+    return fma(r, fma(r, fma(r, c[19], c[18]), c[17]), k)
+
+
+def sin_of(r, t, s):
+    z = r * r
+    y = r * fma(z, fma(z, fma(z, fma(z, s[3], s[2]), s[1]), s[0]), F4(1))
+    return (y.view(U4) ^ (t.view(U4) << U4(31))).view(F4)
+
+
+def sin_body(x, c):
+    t = fma(x, c[0], SHIFT)
+    return sin_of(fma(t - SHIFT, -c[2], fma(t - SHIFT, -c[1], x)), t, c[3:])
+
+
+def cos_body(x, c):
+    t = fma(x, c[0], F4(-0.5)) + SHIFT
+    h = (t - SHIFT) + F4(0.5)
+    return sin_of(fma(h, c[2], fma(h, c[1], -x)), t, c[3:])
+
+
+def tan_body(x, c):
+    t = fma(x, c[0], SHIFT)
+    r = fma(t - SHIFT, -c[2], fma(t - SHIFT, -c[1], x))
+    z = r * r
+    p, q, odd = r * fma(z, c[3], F4(1)), fma(z, fma(z, c[5], c[4]), F4(1)), (t.view(U4) & U4(1)) != 0
+    y = np.where(odd, q, p) / np.where(odd, p, q)
+    return (y.view(U4) ^ (t.view(U4) << U4(31))).view(F4)
+
+
+def cbrt_start(a, start):
+    t = fma(a.view("i4").astype(F4), F4(float.fromhex("-0x1.555556p-15")), start)
+    return (t.view(U4) << U4(13)).view(F4)
+
+
+def cbrt_body(x, c):
+    a = np.abs(x)
+    z = cbrt_start(a, c[0])
+    v = a * (z * z)
+    u, p = v * z, c[5]
+    for k in (4, 3, 2, 1):
+        p = fma(p * np.ones(1, F4), u, c[k])
+    return np.copysign(v * p, x)
+
+
+np.seterr(all="ignore")
+for name, base in (("log", np.e), ("log2", 2), ("log10", 10)):
+    unit, r = 1 / np.log(base), points(-0.0342, 0.0342)
+    parts = [1, -0.5] if name == "log" else [F4(unit), F4(-0.5 * unit)]
+    third = fit(np.stack([r], 1), (np.log1p(r) * unit - r * parts[0]) / r**2 - parts[1], np.abs(r))
+    search([f"K({c})" for c in LOG_C] + ["2^-23 log 2", "P1", "P2", "P3"], [-np.log(c) * unit + 0.0 for c in LOG_C] + [np.log(2) * unit * 2.0**-23] + parts + third,
+           [0 if c == 1 else 30 for c in LOG_C] + [0 if base == 2 else 2, 0 if name == "log" else 3, 600, 60000], {name: log_body})
+
+r = points(0, np.pi / 2)
+s = fit(np.vander(r * r, 4, increasing=True), (np.sin(r) / r - 1) / r**2, r**3 / np.sin(r))
+search(["1_PI", "PI_HI", "PI_LO", "S0", "S1", "S2", "S3"], [1 / np.pi, float.fromhex("0x1.921fb4p+1"), float.fromhex("0x1.4442d2p-23")] + s, [0, 0, 0, 6, 300, 40000, 400000],
+       {"sin": sin_body, "cos": cos_body})
+
+r = points(0, np.pi / 4 * 1.002)
+z, t = r * r, np.tan(r) / r
+pq = fit(np.stack([z / t, -z, -z * z], 1), 1 - 1 / t, np.ones(400))
+search(["2_PI", "PI_2_HI", "PI_2_LO", "P1", "Q1", "Q2"], [2 / np.pi, float.fromhex("0x1.921fb4p+0"), float.fromhex("0x1.4442d2p-24")] + pq, [300, 0, 400, 100, 20, 400],
+       {"tan": tan_body})
+
+some = np.exp2(np.linspace(0, 3, 30001)).astype(F4)
+START = F4(12756150) # the quotient of the largest u and the least is smallest
+u = some * cbrt_start(some, START).astype("f8")**3
+u = points(u.min(), u.max())
+search(["START", "P0", "P1", "P2", "P3", "P4"], [START] + fit(np.vander(u, 5, increasing=True), u**(-2 / 3), u**(2 / 3)), [0, 6, 20, 40, 40, 20],
+       {"cbrt": cbrt_body})
