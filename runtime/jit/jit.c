@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "core/base/status.h"
-#include "base/idle.h"
-#include "base/thread_shield.h"
+#include "base/threads/idle.h"
+#include "base/threads/thread_shield.h"
 #include "base/jit_environment.h"
 #include "jit/jit_queue.h"
 #include "jit/jit_work.h"

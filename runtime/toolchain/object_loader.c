@@ -10,7 +10,7 @@
  * then made executable or read-only, never both writable and executable. All relocations are relative, so they are computed from
  * offsets in the image; its address does not matter. */
 #include "toolchain/object_loader.h"
-#include "base/passing.h"
+#include "base/threads/passing.h"
 #include "toolchain/code_pages.h"
 
 #include <elf.h>
