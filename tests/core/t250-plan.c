@@ -173,6 +173,45 @@ static void test_no_data(void) {
   trial_free(&t);
 }
 
+/* A tensor without elements may have no memory, in a plan as in a call. */
+static void test_no_elements(void) {
+  static const char *const names[] = {"sum", "max", "add"};
+  for (int k = 0; k < 3; k++) {
+    int64_t shape[3] = {0, 16, 5};
+    const int is_add = strcmp(names[k], "add") == 0;
+    quern_op *op = NULL;
+    quern_plan *plan = NULL;
+    operand x, out;
+    rng r;
+    rng_seed(&r, 7);
+    operand_describe(&x, REF_I64, 3, shape, NULL);
+    operand_make(&out, REF_I64, is_add ? 3 : 2, is_add ? shape : shape + 1, NULL, &r);
+    quern_scalar first_axis = {QUERN_I64, {.i = 1}};
+    quern_call call = {.size = sizeof call, .params = &first_axis, .n_params = 1};
+    DLTensor *ins[2] = {&x.t, &x.t}, *outs = &out.t;
+    void *no_data[2] = {NULL, NULL}, *results = is_add ? NULL : out.t.data;
+    const int is_max = strcmp(names[k], "max") == 0; /* of nothing: an error, in both ways */
+    is_int(quern_op_find(NULL, names[k], &op), QUERN_OK, "%s", names[k]);
+    if (is_add) call.n_params = 0;
+    memset(out.memory, 0x11, out.bytes);
+    const quern_status called = quern_op_call(op, is_add ? 2 : 1, ins, 1, &outs, &call);
+    if (!is_max) is_int(called, QUERN_OK, "  a call without memory of what has no elements");
+    memset(out.memory, 0x11, out.bytes);
+    const quern_status prepared = quern_op_prepare(op, is_add ? 2 : 1, ins, 1, &outs, &call, &plan);
+    is_int(prepared, called, "  prepared");
+    if (!prepared) is_int(quern_plan_run(plan, no_data, &results, NULL), QUERN_OK, "  a plan's run");
+    if (!is_add && !prepared) ok(((int64_t *)out.t.data)[0] == 0 && ((int64_t *)out.t.data)[79] == 0, "  sums of nothing are 0");
+    if (!is_add && !prepared) {
+      results = NULL;
+      is_int(quern_plan_run(plan, no_data, &results, NULL), QUERN_E_ARGUMENT, "  a result needs memory");
+    }
+    quern_plan_release(plan);
+    quern_op_release(op);
+    operand_free(&x);
+    operand_free(&out);
+  }
+}
+
 static void test_params(void) {
   rng r;
   rng_seed(&r, 4);
@@ -298,6 +337,7 @@ int main(void) {
   test_reruns();
   test_overlap();
   test_no_data();
+  test_no_elements();
   test_params();
   test_threads();
   test_lifetime();

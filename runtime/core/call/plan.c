@@ -26,7 +26,7 @@ typedef struct descriptors {
 /* The extent of an operand, in bytes from its data pointer. */
 typedef struct byte_extent {
   int64_t first;     /* the nest's first item */
-  int64_t low, high; /* [low, high) holds all of its bytes */
+  int64_t low, high; /* [low, high) holds all of its bytes: none of a tensor without elements */
   uint32_t twins;    /* of an output: bit k: input k has the same strides and item size, so it may be the same tensor */
 } byte_extent;
 
@@ -49,7 +49,13 @@ static int are_twins(const qn_decision *decision, int32_t a, int32_t b) {
   return 1;
 }
 
-static void measure(qn_decision const *decision, byte_extent *extents) {
+static int has_no_elements(const DLTensor *tensor) {
+  for (int32_t d = 0; d < tensor->ndim; d++)
+    if (tensor->shape[d] == 0) return 1;
+  return 0;
+}
+
+static void measure(qn_decision const *decision, DLTensor *const *in, DLTensor *const *out, byte_extent *extents) {
   const qn_nest *nest = &decision->nest;
   for (int32_t k = 0; k < nest->n_operands; k++) {
     byte_extent *extent = &extents[k];
@@ -63,6 +69,8 @@ static void measure(qn_decision const *decision, byte_extent *extents) {
         extent->high += reach;
     }
     extent->high += decision->sizes[k];
+    const int is_tensor = k >= nest->n_positions;
+    if (is_tensor && has_no_elements(k < decision->n_in ? in[k - nest->n_positions] : out[k - decision->n_in])) extent->high = extent->low;
     extent->twins = 0;
     const int is_judged = k >= decision->n_in && !(nest->apart >> (k - decision->n_in) & 1);
     for (int32_t j = nest->n_positions; is_judged && j < decision->n_in; j++)
@@ -78,7 +86,7 @@ static quern_status prepare_own(quern_plan *plan, DLTensor *const *in, DLTensor 
   qn_float_env_leave(was);
   if (status || decision->nest.n_elements == 0) return status;
   if ((status = qn_tensor_check_itself(info->name, info->args, &decision->nest, info->n_out, decision->sizes))) return status;
-  measure(decision, plan->extent);
+  measure(decision, in, out, plan->extent);
   return decision->backend->prepare(decision, call, &plan->run);
 }
 
@@ -196,7 +204,7 @@ static quern_status run_own(const quern_plan *plan, void *const *in, void *const
   for (int32_t k = 0; k < first; k++) ref[k] = decision->nest.ref[k];
   for (int32_t k = first; k < decision->n_operands; k++) {
     ref[k].base = k < decision->n_in ? in[k - first] : out[k - decision->n_in];
-    if (!ref[k].base) return refuse_null_data(info, k - first);
+    if (!ref[k].base && plan->extent[k].low < plan->extent[k].high) return refuse_null_data(info, k - first);
     ref[k].offset = plan->extent[k].first;
   }
   if ((status = check_overlap(plan, ref))) return status;
