@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parser.h: what the files of the parser share: parse.c (expressions), parse_names.c, parse_statements.c. */
+ * parser.h: what the files of the parser share: parse_emit.c, parse_names.c, parse.c (expressions), parse_statements.c. */
 #ifndef QN_PARSER_H
 #define QN_PARSER_H
 
