@@ -92,6 +92,8 @@ static inline int qn_parser_accept(qn_parser *p, qn_sign sign) {
   return 1;
 }
 
+/* ---- parse_emit.c; note_op and expression are of parse.c ---- */
+
 /* "expected WHAT WHERE NAME, found ..."; name: a token or NULL */
 int qn_parser_missing(qn_parser *p, const char *what, const char *where, const qn_token *name, const qn_token *found);
 int qn_parser_expect(qn_parser *p, qn_sign sign, const char *where, const qn_token *name);
