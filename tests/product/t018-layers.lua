@@ -2,9 +2,9 @@
 --
 -- t018-layers: data flows one way. The graphs of includes (C) and requires (Lua) are read from the files themselves. In none of
 -- them is there a circle of modules (a module: the .c and .h of one name, or a Lua file), and every arrow between folders goes
--- down in the order of the folders below; the same of the symbols that the library's objects need of each other. Then the rules that a search can see: the environment is read in one file, nothing in
--- runtime/ prints or exits, kernel headers include each other only, one file of the generator writes files, no list of ops
--- outside dsl/, C file names are unique.
+-- down in the order of the folders below; the same of the symbols that the library's objects need of each other. Then the rules
+-- that a search can see: the environment is read in one file, nothing in runtime/ prints or exits, kernel headers include each
+-- other only, one file of the generator writes files, no list of ops outside dsl/, C file names are unique.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. package.path
