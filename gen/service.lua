@@ -236,7 +236,7 @@ local function packed_op(model, op, built, heavy)
   end
   return string.pack("<s4s4s4s4s4I4s4I4I4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
                      kind.refusal and kind.refusal(op) or "", kind.may_come and 1 or 0, kind.runtime or kind.name,
-                     kind.class_of and kind.class_of(op) == "reduction" and 1 or 0,
+                     kinds.class_number(op),
                      PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, whole, heavy and 1 or 0,
                      #op.inputs, #op.outputs, #op.params, op.counts or 0)
     .. packed_numbers(kinds.roles(op) or {}) .. table.concat(results) .. table.concat(derivative) .. table.concat(args) .. table.concat(params)

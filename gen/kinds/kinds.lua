@@ -4,7 +4,7 @@
 -- name. Knows dtypes and specs' fields, no graphs; `kit` has functions of the target's variants.
 --
 --   name, mark, schema    of a kind; the field of a spec by which an op is of it (elementwise: none), with its type
---   class                 quern_op_info's: basic, dynamic
+--   class, class_of(op)   quern_op_info's: the kind's, or one that depends on the op
 --   computes              its kernels compute in dtypes, and are measured
 --   is_bits               its kernels see bits of a size
 --   has_body, has_derivative, may_alias, may_be_added, only_cpu, no_outputs, no_result, has_strided_forms
@@ -96,6 +96,15 @@ function M.any(ops, field)
   end
   return false
 end
+
+-- The class of an op, what the shapes of its results depend on: its name, its constant, and the number of that.
+local CLASSES = { basic = 0, workspace = 1, dynamic = 2, reduction = 3 } -- ORDER QUERN_CLASS_* of quern.h
+function M.class_of(op)
+  local kind = M.of(op)
+  return kind.class_of and kind.class_of(op) or kind.class
+end
+function M.class_constant(op) return "QUERN_CLASS_" .. M.class_of(op):upper() end
+function M.class_number(op) return CLASSES[M.class_of(op)] end
 
 -- What a parameter is to its op, in the order of QUERN_ROLE_* of quern.h.
 M.ROLES = { "number", "axes", "axis", "keepdims", "initial", "flag" }

@@ -67,7 +67,7 @@ function M.text(prefix, plan, files, levels, file_of, sections, has_functions)
       c.json_string(op.name), has_functions and c.json_string(prefix .. "_" .. op.c_name) or "null", c.json_string(op.doc),
       c.json_string(operands_of.formula(op)), c.json_string(operands_of.location(op)), table.concat(inputs, ", "),
       table.concat(params, ", "), table.concat(dtypes, ", "), table.concat(results, ", "),
-      tables.class_of(op),
+      kinds.class_of(op),
       table.concat(ulps, ", "), table.concat(domain, ", "))
   end
   out[#out + 1] = table.concat(rows, ",\n") .. "\n  ],\n  \"kernels\": ["

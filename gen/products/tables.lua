@@ -325,12 +325,6 @@ local function traits_of(op)
   return #out > 0 and "\n    .traits = &(const qn_op_traits){" .. table.concat(out, ",\n      ") .. "}," or ""
 end
 
--- The class of an op: what the shapes of its results depend on.
-function M.class_of(op)
-  local kind = kinds.of(op)
-  return kind.class_of and kind.class_of(op) or kind.class
-end
-
 -- A qn_builtin's initialiser. What is 0 is left out.
 -- is_there: the set of names of all ops
 -- devices: as op_table has it
@@ -350,7 +344,7 @@ local function builtin_row(types, op, built, records, bool_in, whole_in, is_ther
   { .info = {sizeof(quern_op_info), "%s", %s, %s, %s, %d, %d, %d, args_%s, %s, 64, %s, %d, %s},
     .kind = &qn_kind_%s, .promotion = QN_PROMOTION_%s, .results = {%s},%s%s%s .dtypes = %s,
     .variants = %s, .n_variants = %d, .first = {%s},%s%s%s },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
-    "QUERN_CLASS_" .. M.class_of(op):upper(), #op.inputs, #op.outputs, #op.params, op.c_name,
+    kinds.class_constant(op), #op.inputs, #op.outputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL",
     op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.roles(op) and "roles_" .. op.c_name or "NULL",
     kinds.of(op).runtime or kinds.of(op).name,

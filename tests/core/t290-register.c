@@ -227,6 +227,32 @@ static void test_functions(void) {
   is_int(b.releases, 1, "released once");
 }
 
+/* An op that reduces keeps its class, by which callers know that its shapes follow from axes. */
+static void test_reduction(void) {
+  static const int32_t classes[] = {QUERN_CLASS_BASIC, QUERN_CLASS_WORKSPACE, QUERN_CLASS_REDUCTION};
+  for (int k = 0; k < 3; k++) {
+    backend b = {0};
+    quern_ctx *ctx = new_context();
+    quern_op *op = NULL;
+    if (quern_op_find(ctx, "sum", &op)) {
+      skip(3, "this build has no sum");
+      quern_ctx_release(ctx);
+      continue;
+    }
+    quern_op_def def = define(&b, "sum");
+    def.op_class = classes[k];
+    def.n_params = quern_op_describe(op)->n_params;
+    def.params = quern_op_describe(op)->params;
+    quern_op_release(op);
+    is_int(quern_op_register(ctx, &def), QUERN_OK, "an override of a reduction, of class %d", (int)classes[k]);
+    is_int(quern_op_find(ctx, "sum", &op), QUERN_OK, "found");
+    const quern_op_info *info = quern_op_describe(op);
+    ok(info->op_class == QUERN_CLASS_REDUCTION && quern_param_role(info, 0) == QUERN_ROLE_AXES, "it has its class and its axes");
+    quern_op_release(op);
+    quern_ctx_release(ctx);
+  }
+}
+
 static void test_override(void) {
   static const quern_status declines[] = {QUERN_E_UNSUPPORTED, QUERN_E_DTYPE, QUERN_E_DEVICE, QUERN_E_LAYOUT, QUERN_E_ALIGNMENT};
   static const quern_status refusals[] = {QUERN_E_ARGUMENT, QUERN_E_MEMORY, QUERN_E_DRIVER, QUERN_E_SHAPE};
@@ -467,6 +493,7 @@ int main(void) {
   reset();
   test_new();
   test_functions();
+  test_reduction();
   test_override();
   test_strange_dtypes();
   test_names();

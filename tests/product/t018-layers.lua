@@ -2,9 +2,9 @@
 --
 -- t018-layers: data flows one way. The graphs of includes (C) and requires (Lua) are read from the files themselves. In none of
 -- them is there a circle of modules (a module: the .c and .h of one name, or a Lua file), and every arrow between folders goes
--- down in the order of the folders below. Then the rules that a search can see: the environment is read in one file, nothing in
--- runtime/ prints or exits, kernel headers include each other only, one file of the generator writes files, no list of ops
--- outside dsl/, C file names are unique.
+-- down in the order of the folders below; the same of the symbols that the library's objects need of each other. Then the rules
+-- that a search can see: the environment is read in one file, nothing in runtime/ prints or exits, kernel headers include each
+-- other only, one file of the generator writes files, no list of ops outside dsl/, C file names are unique.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. package.path
@@ -123,6 +123,62 @@ for _, order in ipairs(ORDERS) do
   if circle then tap.diag("%s", circle) end
 end
 
+-- What the linker sees: which object of the library needs a symbol of which other. Headers that several files share hide such arrows. The
+-- generated tables, which name what each kind and target has, are not among them.
+local UP = { -- the arrows to a higher folder, each with its reason
+  ["runtime/core/op/registry.c runtime/core/kinds/kind_elementwise.c"] = "an op that a host registers is of that kind",
+  ["runtime/run/describe.c runtime/targets.c"] = "the list of targets, of which a tree has none",
+}
+
+-- symbol -> the source that defines it; source -> the symbols that it needs
+local function symbols_of(objects)
+  local defined, needed, of_object = {}, {}, {}
+  for _, object in ipairs(objects) do
+    local source = object:match "/quern%-core%.dir/(runtime/.*)%.o$"
+    if source then
+      local pipe = assert(io.popen("nm -P '" .. object .. "' 2>/dev/null"))
+      needed[source] = {}
+      for line in pipe:lines() do
+        local symbol, type = line:match "^(%S+) (%a)"
+        if type == "U" then table.insert(needed[source], symbol) elseif type and type:find "[A-TV-Z]" then defined[symbol] = source end
+      end
+      pipe:close()
+      of_object[#of_object + 1] = source
+    end
+  end
+  table.sort(of_object)
+  return defined, needed, of_object
+end
+
+do
+  local build = os.getenv "QUERN_BUILD_DIR" or root .. "/build"
+  local defined, needed, sources = symbols_of(lines_of("find '" .. build .. "/CMakeFiles/quern-core.dir/runtime' -name '*.o' 2>/dev/null"))
+  local graph, up, n, is_listed = {}, {}, 0, {}
+  for _, source in ipairs(sources) do
+    graph[source] = {}
+    for _, symbol in ipairs(needed[source]) do
+      local other = defined[symbol]
+      if other and other ~= source and not is_listed[source .. " " .. other] then
+        is_listed[source .. " " .. other], n = true, n + 1
+        table.insert(graph[source], other)
+        local level, others = level_of(ORDERS[1], source), level_of(ORDERS[1], other)
+        local reason = UP[source .. " " .. other]
+        if others and level and others > level and not reason then up[#up + 1] = source .. " needs " .. symbol .. " of " .. other end
+        if reason then tap.diag("%s needs %s of %s: %s", source, symbol, other, reason) end
+      end
+    end
+  end
+  if n == 0 then
+    tap.skip(2, "no objects of the library with symbols in this build")
+  else
+    local circle = circle_in(graph, sources)
+    tap.ok(not circle, "the library's objects: %d arrows between %d, no circle of files", n, #sources)
+    if circle then tap.diag("%s", circle) end
+    tap.ok(#up == 0, "the library's objects: no other arrow goes up")
+    for _, line in ipairs(up) do tap.diag("%s", line) end
+  end
+end
+
 -- The test itself sees a circle and an arrow that goes up.
 tap.ok(circle_in({ a = { "b" }, b = { "c" }, c = { "b" } }, { "a", "b", "c" }) == "b -> c -> b", "a circle is seen")
 tap.ok(not circle_in({ a = { "b", "c" }, b = { "c" }, c = {} }, { "a", "b", "c" }), "two ways to one module are none")
@@ -180,11 +236,13 @@ none("no kind of op is asked for by its name", [[grep -rnE 'qn_kind_(copy|cast|i
 none("a parameter's role is asked for by its role, not by its name", [[grep -rnE 'strcmp\([^)]*"(axes|keepdims|exclusive|initial)"|]]
      .. [["(axes|keepdims|exclusive|initial)" (in|not in) [a-z_.]*params|param[.]name [~=]= "(axes|keepdims)"']]
      .. " runtime gen python tools --include=*.c --include=*.h --include=*.lua --include=*.py")
-none("the class of an op is the public ABI's", "grep -rn 'QUERN_CLASS_' runtime gen", in_rooms {
-  { "runtime/core/call/api.c:", "that of an op to register is one that there is" },
-  { "runtime/core/op/registry.", "a registered op says by it that its outputs are as large as values say; it is a built-in op's, too" },
-  { "runtime/toolchain/spec/spec_ops.c:", "what an op of a spec gets" }, { "runtime/run/fused/fused_ops.c:", "what an expression gets" },
-  { "gen/products/tables.lua:", "what a built-in op gets, of its kind" } })
+none("the class of an op is the public ABI's", [[grep -rnE 'QUERN_CLASS_|class_of\([^)]*\) *[~=]=|class *[~=]= *"(basic|workspace|dynamic|reduction)"' runtime gen]],
+     in_rooms {
+  { "runtime/core/op/registry.", "of a registered op it is all that is known; others ask by functions" },
+  { "gen/kinds/", "the kinds'" } })
+none("how the kernels of a kind are launched is asked where they are launched", [[grep -rnE '(->|[.])(has_rows|sets_launch)\b' runtime]], in_rooms {
+  { "runtime/core/simt/cuda.c:", "where they are launched" }, { "runtime/core/kinds/", "the kinds'" },
+  { "runtime/run/fused/fused_rows.c:", "the kind of an expression with axes" } })
 none("no list of ops outside dsl/", "grep -nE 'leaky_relu|\\bsigmoid\\b' gen runtime templates CMakeLists.txt -r", in_rooms {
   { "gen/front/foreign.lua:", "other libraries' names, each with ours" } })
 

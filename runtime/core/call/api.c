@@ -249,8 +249,6 @@ static quern_status check_def(const quern_op_def *def) {
     return qn_status_fail(QUERN_E_ARGUMENT, "op_register: name \"%.64s\": expected [a-z][a-z0-9_]*, with a namespace "
                           "and a dot before it or not, 128 at most", def->name);
   if (!def->call) return refuse_null(def->name, "its function call");
-  if (def->op_class < QUERN_CLASS_BASIC || def->op_class > QUERN_CLASS_DYNAMIC)
-    return qn_status_fail(QUERN_E_ARGUMENT, "%s: op_class is %d, none of " QN_SPELLED(QUERN_CLASS_) "*", def->name, def->op_class);
   if (def->n_in < 0 || def->n_out < 1 || def->n_in > QN_MAX_OPERANDS - def->n_out || def->n_out > QN_MAX_OPERANDS)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d inputs and %d outputs; one output at least, %d operands in all at most",
                           def->name, def->n_in, def->n_out, QN_MAX_OPERANDS);

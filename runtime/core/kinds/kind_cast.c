@@ -39,5 +39,5 @@ static quern_status chosen_dtype(const qn_builtin *builtin, const uint8_t *in_dt
   return qn_tensor_read_dtype(chosen, info->name, &info->args[info->n_in + k], k, dtype);
 }
 
-const qn_kind qn_kind_cast = {.name = "cast", .chooses_dtype = 1, .resolve = resolve_cast, .result = chosen_dtype,
+const qn_kind qn_kind_cast = {.name = "cast", .has_own_entry = 1, .chooses_dtype = 1, .resolve = resolve_cast, .result = chosen_dtype,
                               .infer = qn_elementwise_infer, .decide = qn_elementwise_decide};

@@ -14,5 +14,5 @@ static quern_status resolve_copied(const qn_builtin *builtin, const uint8_t *dty
   return qn_resolve_elements(builtin, dtypes, promoted, promoted, qn_dtype_infos[promoted].bits_dtype, signature);
 }
 
-const qn_kind qn_kind_copy = {.name = "copy", .keeps_bits = 1, .resolve = resolve_copied, .result = qn_elementwise_result,
+const qn_kind qn_kind_copy = {.name = "copy", .has_own_entry = 1, .keeps_bits = 1, .resolve = resolve_copied, .result = qn_elementwise_result,
                               .infer = qn_elementwise_infer, .decide = qn_elementwise_decide};

@@ -107,5 +107,5 @@ __attribute__((noinline)) static quern_status decide_index(const quern_op *op, D
 }
 
 const qn_kind qn_kind_index = {
-    .name = "index", .chooses_dtype = 1, .n_positions = 1, .n_own_params = 1,
+    .name = "index", .has_own_entry = 1, .chooses_dtype = 1, .n_positions = 1, .n_own_params = 1,
     .resolve = resolve_index, .result = index_result, .infer = qn_elementwise_infer, .decide = decide_index, .bind = bind_count};

@@ -16,6 +16,7 @@ typedef struct qn_kind {
   uint8_t chooses_dtype; /* the caller chooses the outputs' dtype; such an op cannot be part of an expression */
   uint8_t n_positions;   /* operands of its kernels before the op's own: qn_nest.n_positions */
   uint8_t n_own_params;  /* parameters of its kernels after the op's own: `bind` */
+  uint8_t has_own_entry; /* its ops are compiled as themselves, not as the expression of a call */
   uint8_t has_rows, sets_launch; /* its nests are those of core/row; its decisions have `launch` */
   const char *not_planned; /* the reason why ops of this kind cannot be prepared, as a phrase; NULL: they can */
 

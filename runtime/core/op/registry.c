@@ -236,7 +236,7 @@ static registered_op *registered_create(quern_ctx *ctx, const quern_op_def *def,
                                         .n_params = def->n_params, .preferred_alignment = 1};
   own->info.name = own->def.name;
   own->info.doc = own->def.doc;
-  own->info.op_class = def->op_class;
+  if (!builtin || builtin->info.op_class != QUERN_CLASS_REDUCTION) own->info.op_class = def->op_class; /* else its shapes follow from axes */
   own->info.args = args;
   own->info.params = params;
   own->op =
@@ -246,6 +246,9 @@ static registered_op *registered_create(quern_ctx *ctx, const quern_op_def *def,
 
 /* Whether `def` can be registered. present: the op that has its name already, or NULL. */
 static quern_status check_definition(const quern_op_def *def, const quern_op *present) {
+  const int is_of_axes = present && present->info->op_class == QUERN_CLASS_REDUCTION; /* else nobody could give them to it */
+  if (def->op_class < QUERN_CLASS_BASIC || def->op_class > (is_of_axes ? QUERN_CLASS_REDUCTION : QUERN_CLASS_DYNAMIC))
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: op_class is %d, none of " QN_SPELLED(QUERN_CLASS_) "* that it may have", def->name, def->op_class);
   if (!present) {
     if (def->n_params == 0 || def->params) return QUERN_OK;
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d parameters, but params is NULL", def->name, def->n_params);

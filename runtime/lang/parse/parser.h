@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parser.h: what the files of the parser share: parse.c (expressions), parse_names.c, parse_statements.c. */
+ * parser.h: what the files of the parser share: parse_emit.c, parse_names.c, parse.c (expressions), parse_statements.c. */
 #ifndef QN_PARSER_H
 #define QN_PARSER_H
 
@@ -91,6 +91,8 @@ static inline int qn_parser_accept(qn_parser *p, qn_sign sign) {
   qn_parser_take(p);
   return 1;
 }
+
+/* ---- parse_emit.c; note_op and expression are of parse.c ---- */
 
 /* "expected WHAT WHERE NAME, found ..."; name: a token or NULL */
 int qn_parser_missing(qn_parser *p, const char *what, const char *where, const qn_token *name, const qn_token *found);

@@ -54,16 +54,6 @@ int32_t qn_typing_condition(qn_typing *t, const qn_typing_operand *x) {
 
 /* ---- Operators: 1 with *made, or 0 with the status set ---- */
 
-int qn_typing_gives(int32_t value, uint8_t dtype, qn_typing_operand *made) {
-  *made = qn_typing_strong(value, dtype);
-  return value >= 0;
-}
-
-int qn_typing_number_made(qn_typing *t, const char *wrong, qn_number number, qn_typing_operand *made) {
-  *made = (qn_typing_operand){.kind = QN_NUMBER, .is_float = (uint8_t)number.is_float, .number = number};
-  return wrong ? QN_TYPING_FAIL(t, "%s", wrong) : 1;
-}
-
 static const qn_typing_operand *tree_among(const qn_typing_operand *a, const qn_typing_operand *b) { return a->kind == QN_TREE ? a : b; }
 
 static int arithmetic(qn_typing *t, const qn_typing_operand *x, qn_typing_operand *made) {

@@ -90,6 +90,12 @@ qn_typing_operand qn_typing_tree_leaf(qn_typing *t, qn_typing_branch leaf);
 /* A tree over weak operands, at least one of which is a tree. */
 qn_typing_operand qn_typing_tree_of(qn_typing *t, const char *op, int32_t n, const qn_typing_operand *args);
 
+/* ---- Operands: 1 with *made, or 0 with the status set ---- */
+
+/* A value of a dtype; a number, or what is wrong with it. */
+int qn_typing_gives(int32_t value, uint8_t dtype, qn_typing_operand *made);
+int qn_typing_number_made(qn_typing *t, const char *wrong, qn_number number, qn_typing_operand *made);
+
 /* ---- Operators: 1 with *made, or 0 with the status set ---- */
 
 /* The common dtype of a call's arguments, except `conditions` (bit k: argument k); bool if all are conditions. */
@@ -98,8 +104,6 @@ int qn_typing_unify_arguments(qn_typing *t, int32_t n, const qn_typing_operand *
 /* An operand converted to a condition: a value. */
 int32_t qn_typing_condition(qn_typing *t, const qn_typing_operand *x);
 
-int qn_typing_gives(int32_t value, uint8_t dtype, qn_typing_operand *made);
-int qn_typing_number_made(qn_typing *t, const char *wrong, qn_number number, qn_typing_operand *made);
 int qn_typing_binary_operator(qn_typing *t, const qn_typing_operand *x, qn_typing_operand *made);
 int qn_typing_unary_operator(qn_typing *t, const qn_typing_operand *x, qn_typing_operand *made);
 int qn_typing_select(qn_typing *t, const qn_typing_operand *x, qn_typing_operand *made);

@@ -124,3 +124,13 @@ qn_typing_operand qn_typing_tree_of(qn_typing *t, const char *op, int32_t n, con
   t->branches[t->n_branches++] = root;
   return made;
 }
+
+int qn_typing_gives(int32_t value, uint8_t dtype, qn_typing_operand *made) {
+  *made = qn_typing_strong(value, dtype);
+  return value >= 0;
+}
+
+int qn_typing_number_made(qn_typing *t, const char *wrong, qn_number number, qn_typing_operand *made) {
+  *made = (qn_typing_operand){.kind = QN_NUMBER, .is_float = (uint8_t)number.is_float, .number = number};
+  return wrong ? QN_TYPING_FAIL(t, "%s", wrong) : 1;
+}

@@ -33,7 +33,7 @@ static const known_layout *find(qn_specialisation *own, const qn_layout_request 
 /* The op, if it is compiled as a single op, because an expression would make NaNs canonical, or cannot have it. NULL: the
  * expression is compiled. */
 static const quern_op_info *by_itself(const qn_builtin *built) {
-  return built && (built->kind->keeps_bits || qn_specialise_is_free(built)) ? &built->info : NULL;
+  return built && built->kind->has_own_entry ? &built->info : NULL;
 }
 
 /* Requests the code of a kernel. NULL: out of memory. */

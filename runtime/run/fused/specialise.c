@@ -19,7 +19,7 @@ static quern_status no_memory(const char *what) { return qn_status_fail(QUERN_E_
 /* ---- The expression of an op ---- */
 
 int qn_specialise_is_free(const qn_builtin *builtin) {
-  return builtin && (builtin->kind->chooses_dtype || builtin->kind->has_rows);
+  return builtin && builtin->kind->has_own_entry && !builtin->kind->keeps_bits; /* expressions have copies */
 }
 
 quern_status qn_specialise_expression(qn_fused_op *fused, const qn_expression **expression) {

@@ -53,7 +53,7 @@ static inline int32_t qn_fused_op_n_operands(const qn_fused_op *fused) {
   return qn_fused_op_n_inputs(fused) + fused->op.info->n_out;
 }
 
-/* Whether the caller chooses the output's dtype: a cast or an index op. Expressions cannot have those. */
+/* Whether the op runs by itself only: no expression computes what it computes. */
 int qn_specialise_is_free(const qn_builtin *builtin);
 
 /* The op's expression; parsed at first use. */

@@ -41,7 +41,7 @@ static void read_op(qn_packed *r, qn_spec_op *op, op_lengths *lengths) {
   qn_spec_op unwanted, *to = op ? op : &unwanted;
   memset(to, 0, sizeof *to);
   to->adjoint.before = -1;
-  qn_builtin rule = {.info = {.size = sizeof(quern_op_info), .op_class = QUERN_CLASS_BASIC, .preferred_alignment = 64}};
+  qn_builtin rule = {.info = {.size = sizeof(quern_op_info), .preferred_alignment = 64}};
   rule.info.name = qn_packed_string(r);
   rule.info.doc = qn_packed_string(r);
   rule.info.formula = qn_packed_string(r);
@@ -50,7 +50,7 @@ static void read_op(qn_packed *r, qn_spec_op *op, op_lengths *lengths) {
   const char *refusal = qn_packed_string(r);
   const uint32_t may_come = qn_packed_u32(r);
   rule.kind = read_kind(r);
-  if (qn_packed_u32(r)) rule.info.op_class = QUERN_CLASS_REDUCTION;
+  rule.info.op_class = (int32_t)qn_packed_u32(r);
   rule.promotion = (uint8_t)qn_packed_u32(r);
   rule.dtypes = qn_packed_u32(r);
   rule.own = qn_packed_u32(r);
