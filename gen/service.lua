@@ -239,7 +239,8 @@ local function packed_op(model, op, built, heavy)
                      kind.class_of and kind.class_of(op) == "reduction" and 1 or 0,
                      PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, whole, heavy and 1 or 0,
                      #op.inputs, #op.outputs, #op.params, op.counts or 0, op.fraction_in or 0)
-    .. table.concat(results) .. table.concat(derivative) .. table.concat(args) .. table.concat(params) .. packed_rest(model, op, built)
+    .. packed_numbers(kinds.roles(op) or {}) .. table.concat(results) .. table.concat(derivative) .. table.concat(args) .. table.concat(params)
+    .. packed_rest(model, op, built)
 end
 
 -- Bodies of the ops from `first` on, in all types that they compute in. Returns `heavy`: op -> it is

@@ -8,14 +8,14 @@ import textwrap
 from pathlib import Path
 
 
-_TYPES = {"axis": "_Axis", "keepdims": "builtins.bool", "initial": "Optional[float]"}  # of a reducing op's parameters
+_TYPES = {"axes": "_Axis", "axis": "_Axis", "keepdims": "builtins.bool", "initial": "Optional[float]"}  # of the roles of parameters
 
 
 def signature(op, inputs, result, out=None):
     """One overload: the types of the inputs, and of `out` where it is given."""
     parameters = list(op.__signature__.parameters.values())[:len(op.inputs) + len(op.params)]
     words = ["self"]
-    types = [_TYPES.get(name, "float") if op._has_axis else "float" for name in op.params]
+    types = [_TYPES.get(op._roles.get(name), "float") for name in op.params]
     for parameter, type in zip(parameters, inputs + types):
         words.append("{}: {}{}".format(parameter.name, type, "" if parameter.default is parameter.empty else " = ..."))
     words += ["/"] if parameters[0].kind is parameters[0].POSITIONAL_ONLY else []

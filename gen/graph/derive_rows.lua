@@ -87,7 +87,7 @@ function Rows:through_call(call, adjoint)
   for k, input in ipairs(op.inputs) do of_name[input.name] = call.args[k] end
   local k = #op.inputs
   for _, param in ipairs(op.params) do
-    if not param.is_shape then
+    if not param.role then
       k = k + 1
       of_name[param.name] = call.args[k]
     end
@@ -95,7 +95,7 @@ function Rows:through_call(call, adjoint)
   local env, values = { count = scope.state.count, index = scope.state.index }, {}
   for _, operands in ipairs { backward.inputs, backward.params } do
     for _, operand in ipairs(operands) do
-      if not operand.is_shape then
+      if not operand.role then
         env[operand.name] = of_name[operand.name]
         values[#values + 1] = of_name[operand.name]
       end

@@ -20,6 +20,7 @@
 --   trouble(fields, is_builtin), declare(op, fields), check(op, fields, model), check_outputs(op, fields, types), result(fields)   what a spec says
 --   declared(model, op)   what follows from it for other ops
 --   derivative_kind, bound_kind     the kind of the ops that are derivatives of its ops, and of a bound as an op
+--   shape_params(op)      parameters that are the kind's, before the op's own; each has a `role`, of M.ROLES; the own ones have none
 --   axes_of_call(op)      a call of it in an expression may say axes: what gen/front/parse.lua reads them into, { is_reduced } or { scans }
 --   may_come(op)          whether it may be part of an expression in spite of its refusal. A kind with this key refuses its other ops as
 --                         UNSUPPORTED, a limit of this version; a kind without it as SYNTAX
@@ -94,6 +95,21 @@ function M.any(ops, field)
     if M.of(op)[field] then return true end
   end
   return false
+end
+
+-- What a parameter is to its op, in the order of QUERN_ROLE_* of quern.h.
+M.ROLES = { "number", "axes", "axis", "keepdims", "initial", "flag" }
+local ROLE_NUMBERS = {}
+for k, role in ipairs(M.ROLES) do ROLE_NUMBERS[role] = k - 1 end
+
+-- The roles of an op's parameters as numbers; nil: all are numbers for its body.
+function M.roles(op)
+  local list, has_other = {}, false
+  for k, param in ipairs(op.params) do
+    list[k] = ROLE_NUMBERS[param.role or "number"]
+    has_other = has_other or list[k] ~= 0
+  end
+  return has_other and list or nil
 end
 
 -- Whether a cast changes anything.

@@ -32,9 +32,9 @@ M.runtime_cpu = { "row_job", "engine/row_blocks", "engine/row_columns", "engine/
 M.schema = { result = "string", empty = "number string", bound = "string table", special = "table", cases = "table" }
 
 -- The parameters by which a call says what is reduced, before the op's own.
-local AXES, KEEPDIMS = { name = "axes", value = -1, is_shape = true }, { name = "keepdims", value = 0, is_shape = true }
+local AXES, KEEPDIMS = { name = "axes", value = -1, role = "axes" }, { name = "keepdims", value = 0, role = "keepdims" }
 -- Of a reduction with `initial` or `last`: a call that gives it (not as 0) goes to the op of that name.
-local INITIAL, LAST = { name = "initial", is_shape = true }, { name = "select_last_index", value = 0, is_shape = true }
+local INITIAL, LAST = { name = "initial", role = "initial" }, { name = "select_last_index", value = 0, role = "flag" }
 
 -- The dtype of the accumulators of a reduction over elements of a dtype. op.accumulate: "wide", integers as 64 bits; a dtype; nil, the
 -- dtype that the elements are computed in.
@@ -269,7 +269,7 @@ function M.own_rows(types, op, records, context)
   local out, variant_of = {}, {}
   for k, record in ipairs(records) do variant_of[record] = string.format("&variants_%s[%d]", op.c_name, k - 1) end
   local own = {}
-  for k, param in ipairs(op.params) do own[#own + 1] = not param.is_shape and k - 1 or nil end
+  for k, param in ipairs(op.params) do own[#own + 1] = not param.role and k - 1 or nil end
   for _, t in ipairs(types.list) do
     local program = records.programs[t.name]
     if program then

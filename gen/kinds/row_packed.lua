@@ -11,7 +11,7 @@ local function packed_program(kit, op, K)
   local program = kit.stages(op, K)
   local function index(name) return types.by_name[name].index end
   local function put(...) parts[#parts + 1] = string.pack(...) end
-  for k, param in ipairs(op.params) do slots[#slots + 1] = not param.is_shape and k - 1 or nil end
+  for k, param in ipairs(op.params) do slots[#slots + 1] = not param.role and k - 1 or nil end
   for k, name in ipairs(program.row_types) do row_types[k] = index(name) end
   put("<I4I4d", index(kit.kind.param_type(types, op, K)), math.type(op.empty) and 1 or 0, math.type(op.empty) and op.empty or 0)
   parts[#parts + 1] = kit.numbers(slots) .. kit.numbers(row_types) .. string.pack("<I4", #program.stages)

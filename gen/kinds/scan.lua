@@ -113,11 +113,11 @@ function M.check_outputs(op, fields, types)
   op.initial = op.initials[1]
 end
 
-local AXES = { name = "axes", value = -1, is_shape = true }
-local SHIFTS = { { name = "include_initial", value = 0, is_shape = true }, { name = "exclusive", value = 0, is_shape = true },
-                 { name = "reverse", value = 0, is_shape = true } }
+local AXIS = { name = "axes", value = -1, role = "axis" }
+local SHIFTS = { { name = "include_initial", value = 0, role = "flag" }, { name = "exclusive", value = 0, role = "flag" },
+                 { name = "reverse", value = 0, role = "flag" } }
 function M.class_of() return "reduction" end
-function M.shape_params() return { AXES, table.unpack(SHIFTS) } end
+function M.shape_params() return { AXIS, table.unpack(SHIFTS) } end
 
 -- Why it is no part of an expression.
 function M.refusal() return "each of its results depends on the ones before; call it by itself, and write an expression of its result" end

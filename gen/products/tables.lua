@@ -284,6 +284,8 @@ local function op_definitions(types, op, built, records, devices)
   if #params > 0 then
     out[2] = string.format("static const quern_param_info params_%s[] = {%s};", op.c_name, table.concat(params, ", "))
   end
+  local roles = kinds.roles(op)
+  if roles then out[3] = string.format("static const uint8_t roles_%s[] = {%s};", op.c_name, table.concat(roles, ", ")) end
   define("qn_variant", "variants", variant_rows)
   for _, device in ipairs(devices) do
     local lines = {}
@@ -349,12 +351,13 @@ local function builtin_row(types, op, built, records, bool_in, whole_in, is_ther
   end
   for k, output in ipairs(op.outputs) do results[k] = output.type and upper(output.type) or "QN_DTYPE_NONE" end
   return string.format([[
-  { .info = {sizeof(quern_op_info), "%s", %s, %s, %s, %d, %d, %d, args_%s, %s, 64, %s, %d},
+  { .info = {sizeof(quern_op_info), "%s", %s, %s, %s, %d, %d, %d, args_%s, %s, 64, %s, %d, %s},
     .kind = &qn_kind_%s, .promotion = QN_PROMOTION_%s, .results = {%s},%s%s%s .dtypes = %s,
     .variants = %s, .n_variants = %d, .first = {%s},%s%s%s },]], op.name, c.string(op.doc), c.string(kernels.formula(op)),
     "QUERN_CLASS_" .. M.class_of(op):upper(), #op.inputs, #op.outputs, #op.params, op.c_name,
     #op.params > 0 and "params_" .. op.c_name or "NULL",
-    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.of(op).runtime or kinds.of(op).name,
+    op.backward and is_there[op.backward] and '"' .. op.backward .. '"' or "NULL", op.counts or 0, kinds.roles(op) and "roles_" .. op.c_name or "NULL",
+    kinds.of(op).runtime or kinds.of(op).name,
     variants.promotion(types, op), table.concat(results, ", "),
     (bool_in > 0 and string.format(" .bool_in = 0x%xu,", bool_in) or "")
       .. (whole_in > 0 and string.format(" .whole_in = 0x%xu,", whole_in) or ""), heavy and " .heavy = 1," or "",

@@ -36,7 +36,7 @@ function M.example(op)
     end
     for _, param in ipairs(op.params) do
       local value = example[param.name]
-      if value ~= nil then words[#words + 1] = (param.name == "axes" and "axis" or param.name) .. "=" .. python_value(value) end
+      if value ~= nil then words[#words + 1] = ((param.role == "axes" or param.role == "axis") and "axis" or param.name) .. "=" .. python_value(value) end
     end
     for _, output in ipairs(op.outputs) do
       local value, first = example[output.name], op.inputs[1] and example[op.inputs[1].name]

@@ -240,6 +240,14 @@ typedef struct quern_arg_info {
   uint32_t may_alias; /* for an output: bit k set = it may be the same tensor as input k */
 } quern_arg_info;
 
+/* What a parameter is to its op. */
+#define QUERN_ROLE_NUMBER 0   /* a number that the body computes with */
+#define QUERN_ROLE_AXES 1     /* the axes of a reduction or of rows: a bit for each, -1: all */
+#define QUERN_ROLE_AXIS 2     /* the same of a scan, which has exactly one */
+#define QUERN_ROLE_KEEPDIMS 3 /* 1: outputs keep the axes, with extent 1 */
+#define QUERN_ROLE_INITIAL 4  /* a further element; QUERN_NONE: none */
+#define QUERN_ROLE_FLAG 5     /* 0 or 1 */
+
 /* A parameter of an op. */
 typedef struct quern_param_info {
   const char *name;
@@ -263,7 +271,13 @@ typedef struct quern_op_info {
                                  not keepdims: where this op has it, grad and the output have extent 1 along
                                  the axes */
   uint32_t counts;            /* bit k set: input k is a whole number, of a float dtype too: ldexp's exponent */
+  const uint8_t *roles;       /* QUERN_ROLE_* of each parameter; NULL: all are numbers: quern_param_role */
 } quern_op_info;
+
+/* The role of parameter k. Its name says nothing of it: an element-wise op may have a parameter `axes`. */
+static inline int32_t quern_param_role(const quern_op_info *info, int32_t k) {
+  return info->size > offsetof(quern_op_info, roles) && info->roles ? info->roles[k] : QUERN_ROLE_NUMBER;
+}
 
 /* Never NULL for a valid op. */
 QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);

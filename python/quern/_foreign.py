@@ -188,6 +188,6 @@ def _axes_of(op, params, named, ndim):
         return None
     values = dict(zip(op.params, params))
     axis = named.get("axis", values.get("axis", op.params["axis"]))
-    keepdims = named.get("keepdims", values.get("keepdims", op.params.get("keepdims", True)))
+    keepdims = named.get("keepdims", values.get("keepdims", "keepdims" not in op._roles or op.params["keepdims"]))
     axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return {operator.index(x) % ndim for x in axes} if ndim else set(), bool(keepdims)

@@ -28,7 +28,7 @@ def signature(op):
     defaults = [Parameter.empty] * len(op.inputs)
     for name, value in op.params.items():
         is_behind_default = defaults and defaults[-1] is not Parameter.empty
-        is_default = value is not None or is_behind_default or (op._has_axis and name in ("axis", "initial"))
+        is_default = value is not None or is_behind_default or op._roles.get(name) in ("axes", "axis", "initial")
         defaults.append(value if is_default else Parameter.empty)
     parameters = [Parameter(name, kind, default=default) for name, default in zip(names, defaults)]
     parameters += [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in _OPTIONS]

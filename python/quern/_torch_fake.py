@@ -55,7 +55,7 @@ def make_rule(op, kinds, dtype, ndim, params):
     """kinds: of each input the dtype, or int, float, bool of a number. params: those that decide shapes."""
     params = dict(params)
     for name, value in op.params.items():
-        if value is None and not op._has_axis:
+        if value is None and name not in op._roles:
             params[name] = 1
     shapes, dtypes = _probe(op, kinds, dtype, (1,) * ndim, params)
     if op._class != 3:
@@ -187,12 +187,13 @@ def _without_initial(grad, axis):
 def make_fake(op):
     """The fake implementation of an op with inputs."""
     names, n_in, rules = tuple(op.params), len(op.inputs), {}
-    of_scan = op.__name__.endswith("_backward") and "include_initial" in op.params
+    of_scan = op.__name__.endswith("_backward") and "include_initial" in op._roles
+    decide = [name for name in _DECIDE if name in op._roles]
 
     def fake(*args, dtype=None):
         inputs = args[:n_in]
         params = dict(op.params, **dict(zip(names, args[n_in:])))
-        params = {name: params[name] for name in _DECIDE if name in params}
+        params = {name: params[name] for name in decide}
         if isinstance(params.get("axis"), list):
             params["axis"] = tuple(params["axis"])
         kinds = tuple(map(kind_of, inputs))

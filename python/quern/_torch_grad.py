@@ -103,7 +103,7 @@ def _run(backward, known, params, dtype, device):
 
 
 def _is_reduced(call):
-    return "keepdims" in call.op.params and not call.params["keepdims"]
+    return "keepdims" in call.op._roles and not call.params["keepdims"]
 
 
 def _by_op(call, backward, output=0):
@@ -120,7 +120,7 @@ def _by_op(call, backward, output=0):
 
 def _general(op, derivative_of):
     backward = derivative_of(op)
-    initial = derivative_of(_quern.op(op.__name__ + "_initial")) if op.params.get("initial", 0) is None else None
+    initial = derivative_of(_quern.op(op.__name__ + "_initial")) if "initial" in op._roles else None
     wanted = set(backward.op.inputs) | set(initial.op.inputs if initial else ())
 
     def derivative(call):

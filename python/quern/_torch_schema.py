@@ -8,9 +8,6 @@ import torch
 from . import _quern
 from ._signature import signature
 
-_FLAGS = ("keepdims", "include_initial", "exclusive", "reverse", "select_last_index", "endpoint")
-
-
 _GIVE_ANY = ("astype", "saturate_cast")  # their result has no dtype of its own
 
 
@@ -22,7 +19,7 @@ def _is_kept_in_schema(value):
 def _param_text(op, name, written, value):
     if name == "axis" and op._has_axis:
         return "int[1]? {}={}".format(written, value)
-    if name in _FLAGS and value is not None:
+    if op._roles.get(name) in ("keepdims", "flag") or name == "endpoint" and not op.inputs:
         return "bool {}={}".format(written, bool(value))
     if value is None:
         return "Scalar? {}=None".format(written) if op._has_axis else "Scalar " + written

@@ -520,10 +520,11 @@ def _param_words(trace, op, given):
     """The parameters as the language writes them: behind the inputs, the last ones that have their defaults left out."""
     words, n = [], 0
     for name, default in op.params.items():
-        if op._has_axis and name in ("axis", "keepdims"):
+        role = op._roles.get(name)
+        if role in ("axes", "axis", "keepdims"):
             continue
         value = given[name]
-        if name == "initial" and op._has_axis:
+        if role == "initial":
             if value is not None:
                 raise _refuse(trace, "initial= in a function that is traced", "combine it with the result")
             continue
@@ -544,7 +545,7 @@ def _axis_words(trace, op, given):
     axis = given["axis"] if given["axis"] is not None else op.params["axis"]
     text = "({})".format(", ".join(map(str, axis))) if isinstance(axis, tuple) else str(axis)
     words = [] if axis is None else ["axis=" + text]
-    if "keepdims" not in op.params:
+    if "keepdims" not in op._roles:
         return words, None
     if given["keepdims"]:
         return words + ["keepdims=1"], "kept"

@@ -299,7 +299,7 @@ class Op:
             found = self._of_expression(layout, given, wanted, results, gradients, params)
         elif name in _CASTS:
             found = {0: gradients[0]}
-        elif name + "_initial" in _quern.ops() and params.get("initial") is not None:
+        elif "initial" in self.op._roles and params.get("initial") is not None:
             full = [given[k] if k in given else layout.constants[k] for k in range(len(layout.shapes))]
             instead = _of_name(name + "_initial")  # its derivative knows the parameter
             kept = {key: value for key, value in params.items() if value is not None}
@@ -315,7 +315,7 @@ class Op:
         op, backward = self.op, self._found(self.op.backward)
         known = {name: given[k] if k in given else _jnp.asarray(layout.constants[k]) for k, name in enumerate(op.inputs)}
         shape = _numpy.broadcast_shapes(*layout.shapes)
-        expands = op._has_axis and "keepdims" in op.params
+        expands = "keepdims" in op._roles
 
         def expanded(x):
             return _jnp.reshape(x, layout.kept_shape(shape)) if expands else x

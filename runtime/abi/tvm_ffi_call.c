@@ -146,7 +146,7 @@ static int read_tvm_params(qn_tvm_arguments *call) {
       *param = quern_scalar_f64(arg->v.f);
     } else if (is_tvm_number(arg)) {
       *param = quern_scalar_i64(arg->type_index == QN_TVM_BOOL ? arg->v.i != 0 : arg->v.i);
-    } else if (is_tvm_sequence(arg) && strcmp(info->name, "axes") == 0) {
+    } else if (is_tvm_sequence(arg) && qn_tvm_is_axes(call->info, call->n_params)) {
       if (read_tvm_axes(call, arg, param)) return -1;
     } else if (arg->type_index != QN_TVM_NONE) {
       return 0;

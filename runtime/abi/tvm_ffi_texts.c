@@ -26,8 +26,6 @@ __attribute__((format(printf, 2, 3))) static void put_tvm_text(qn_tvm_text *text
 
 static int is_tvm_condition(const quern_arg_info *arg) { return strcmp(arg->dtypes, "bool") == 0; }
 
-static int is_tvm_axes(const quern_param_info *param) { return strcmp(param->name, "axes") == 0; }
-
 static void put_tvm_default(qn_tvm_text *text, const quern_scalar *value) {
   switch (value->kind) {
     case QUERN_I64: put_tvm_text(text, ", default %lld", (long long)value->v.i); return;
@@ -45,7 +43,7 @@ static void put_tvm_doc(qn_tvm_text *text, const quern_op_info *info) {
     put_tvm_text(text, "%s : Tensor or %s\n    %s\n", info->args[k].name, is_tvm_condition(&info->args[k]) ? "bool" : "number",
                  info->args[k].dtypes);
   for (int32_t k = 0; k < info->n_params; k++) {
-    const int is_axes = is_tvm_axes(&info->params[k]);
+    const int is_axes = qn_tvm_is_axes(info, k);
     put_tvm_text(text, "%s : %s", info->params[k].name, is_axes ? "tuple of ints, or a bit for each" : "number");
     put_tvm_default(text, &info->params[k].value);
     put_tvm_text(text, "\n");
@@ -73,7 +71,7 @@ static void put_tvm_metadata(qn_tvm_text *text, const quern_op_info *info) {
   for (int32_t k = 0; k < info->n_in; k++, comma = ",")
     put_tvm_text(text, "%s%s", comma, is_tvm_condition(&info->args[k]) ? TVM_CONDITION : TVM_INPUT);
   for (int32_t k = 0; k < info->n_params; k++, comma = ",")
-    put_tvm_text(text, "%s%s", comma, is_tvm_axes(&info->params[k]) ? TVM_AXES : TVM_NUMBER);
+    put_tvm_text(text, "%s%s", comma, qn_tvm_is_axes(info, k) ? TVM_AXES : TVM_NUMBER);
   for (int32_t k = 0; k < info->n_out; k++, comma = ",") put_tvm_text(text, "%s%s", comma, TVM_OUTPUT);
   put_tvm_text(text, "%s", "]}}\"}");
 }

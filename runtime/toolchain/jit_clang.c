@@ -299,7 +299,7 @@ static void after_clang_fork_in_child(void) {
   else if (is_unsafe()) die("the process was forked while Clang compiled", "");
   tier.n_opening = 0;
   atomic_store(&tier.n_forks, 0);
-  for (int i = 0; i < 2; i++) tier.lanes[i] = (lane){NULL};
+  for (int i = 0; i < 2; i++) tier.lanes[i] = (lane){0};
   /* Condition variables may count waiters that do not exist in the child. */
   tier.work = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   tier.news = (pthread_cond_t)PTHREAD_COND_INITIALIZER;

@@ -144,15 +144,15 @@ static void make_outputs(rng *r, problem *p, int ndim, const int64_t *shape) {
   if (status) check_refused(status);
   for (int k = 0; k < s->n_out; k++) {
     ref_dtype d = status ? REF_N_DTYPES : ref_dtype_of(said[k].dtype);
-    int64_t n = 1, dims[QUERN_MAX_NDIM];
+    int64_t room = 64 * MOST_ELEMENTS, dims[QUERN_MAX_NDIM];
     REQUIRE(status || (said[k].ndim >= 0 && said[k].ndim <= QUERN_MAX_NDIM), "ndim %d", said[k].ndim);
     if (status) said[k].ndim = ndim, memcpy(said[k].shape, shape, sizeof *shape * (size_t)ndim);
     if (d == REF_N_DTYPES || rng_below(r, 5) == 0) d = random_dtype(r);
     memcpy(dims, said[k].shape, sizeof dims);
     for (int i = 0; i < said[k].ndim; i++) {
       REQUIRE(status || dims[i] >= 0, "extent %" PRId64, dims[i]);
-      if (n * dims[i] > 64 * MOST_ELEMENTS) dims[i] = 1;
-      n *= dims[i];
+      if (dims[i] > room) dims[i] = 1;
+      if (dims[i] > 0) room /= dims[i]; /* a 0 may become another extent below */
     }
     if (said[k].ndim && rng_below(r, 24) == 0) dims[rng_below(r, (uint64_t)said[k].ndim)] = (int64_t)rng_below(r, 4);
     make_operand(r, &s->out[k], d, said[k].ndim, dims, rng_below(r, 24) != 0);

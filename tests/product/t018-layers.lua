@@ -176,6 +176,9 @@ none("no kind of op is asked for by its name", [[grep -rnE 'qn_kind_(copy|cast|i
      .. [[|kind(s[.]of\([^)]*\))?[.]name *[~=]=|kinds[.](copy|cast|index|compact|row|reduction|scan|adjoint)\b|kinds[.]list\[]]
      .. [[|\bkind *[~=]?= *"(elementwise|copy|index|compact|row|reduction|scan|adjoint)"' runtime gen tools/embed.lua]], in_rooms {
   { "runtime/core/kinds/", "the kinds'" }, { "gen/kinds/", "the kinds'" } })
+none("a parameter's role is asked for by its role, not by its name", [[grep -rnE 'strcmp\([^)]*"(axes|keepdims|exclusive|initial)"|]]
+     .. [["(axes|keepdims|exclusive|initial)" (in|not in) [a-z_.]*params|param[.]name [~=]= "(axes|keepdims)"']]
+     .. " runtime gen python tools --include=*.c --include=*.h --include=*.lua --include=*.py")
 none("the class of an op is the public ABI's", "grep -rn 'QUERN_CLASS_' runtime gen", in_rooms {
   { "runtime/core/call/api.c:", "that of an op to register is one that there is" },
   { "runtime/core/op/registry.", "a registered op says by it that its outputs are as large as values say; it is a built-in op's, too" },

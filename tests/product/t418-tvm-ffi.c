@@ -14,6 +14,7 @@
 
 #define OP(name)                                                                          \
   qn_tvm_function __tvm_ffi_##name, __tvm_ffi__doc_##name, __tvm_ffi__metadata_##name
+OP(acme_named);
 OP(acme_swish);
 OP(arange);
 OP(astype);
@@ -266,6 +267,9 @@ static void outputs_given(void) {
   sums.dl.ndim = 1;
   ok(CALL(sum, NULL, in[0], over, AS_OBJECT(&sums)) == 0 && wanted[0] == -4 && wanted[1] == 6, "axes as a shape");
   fails(CALL(sum, NULL, in[0], over_values, AS_OBJECT(&sums)), "TypeError", "sum: axes: ", "axes that are no ints");
+  tensor named = tensor_of(y, F32, 2, 3);
+  ok(CALL(acme_named, NULL, in[0], a_float(2.5), AS_OBJECT(&named)) == 0 && y[5] == x[5] * 2.5f, "an op's own parameter called axes is a number");
+  fails(CALL(acme_named, NULL, in[0], over, AS_OBJECT(&named)), "TypeError", "argument 2: a sequence", "  and takes no sequence");
   axes.items.n = 0;
   sums.dl.ndim = 2, sums.shape[1] = 3, sums.dl.data = y;
   ok(CALL(sum, NULL, in[0], over, AS_OBJECT(&sums)) == 0 && memcmp(y, x, sizeof x) == 0, "no axes");

@@ -17,7 +17,8 @@ said=$work/said
 strict='-Wall -Wextra -Wcast-qual -Wconversion -Werror'
 sanitized='-fsanitize=address,undefined -fno-sanitize-recover=all -g'
 generate() { lua5.4 "$source/build.lua" generate "$@"; }
-echo 'unary "acme.swish" { doc = "x times its logistic: \"SiLU\".", dtypes = floating, body = [[ x / (1 + exp(-x)) ]] }' >"$work/mine.lua"
+echo 'unary "acme.swish" { doc = "x times its logistic: \"SiLU\".", dtypes = floating, body = [[ x / (1 + exp(-x)) ]] }
+unary "acme.named" { doc = "Names say nothing.", dtypes = floating, params = { axes = -1, keepdims = 0 }, body = [[ x * axes + keepdims ]] }' >"$work/mine.lua"
 functions() { nm -D --defined-only "$1" | awk '$3 ~ /^__tvm_ffi_/ { print $3 }' | sort; } # those that tvm-ffi finds
 expected() { for op; do printf '%s\n' "__tvm_ffi_$op" "__tvm_ffi__doc_$op" "__tvm_ffi__metadata_$op"; done | sort; }
 
@@ -27,7 +28,7 @@ dtypes=bool,i32,i64,f16,bf16,f32,f64
 try 'a single file' generate --single --abi tvm-ffi --prefix acme --spec "$work/mine.lua" --ops $ops --dtypes $dtypes --out "$work/single"
 try '  compiles' gcc -std=gnu11 -O0 $strict $sanitized -fPIC -shared -fvisibility=hidden -o "$work/acme.so" "$work/single/acme.c" -lpthread
 functions "$work/acme.so" >"$work/there"
-expected acme_swish $(echo $ops | tr , ' ') | diff - "$work/there" >"$said"; ok $? '  has three functions of each op'
+expected acme_named acme_swish $(echo $ops | tr , ' ') | diff - "$work/there" >"$said"; ok $? '  has three functions of each op'
 caller() { # caller NAME FLAG...
   name=$1
   shift
@@ -53,7 +54,7 @@ try '  CMake configures it' cmake -S "$work/tree" -B "$work/built" -G Ninja -DCM
   -DCMAKE_C_COMPILER_LAUNCHER="sh;$source/tests/support/unoptimised.sh"
 try '  and builds it' cmake --build "$work/built"
 functions "$work/built/acme_tvm_ffi.so" >"$work/there"
-expected acme_swish add | diff - "$work/there" >"$said"; ok $? '  a module with the functions of each op'
+expected acme_named acme_swish add | diff - "$work/there" >"$said"; ok $? '  a module with the functions of each op'
 try 'the tree without it' generate --prefix acme --spec "$work/mine.lua" --ops add --dtypes f32 --out "$work/plain"
 ! grep -rqi 'tvm' "$work/plain" --exclude='*.d'; ok $? '  has no line of it'
 diff -rq "$work/plain" "$work/tree" | grep -v 'CMakeLists.txt\|sources.txt\|FILES.md\|manifest.json\|acme.d ' >"$said"

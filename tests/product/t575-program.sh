@@ -636,6 +636,16 @@ if grep -q '^generator: ready' info; then
     quern 0 "run with a reduction of three lines, --jit $jit" run 'y = acme.hypot_sum(x > 4 ? x * 0.5 : 0, keepdims=1)' x=four.npy y=out.npy --spec norm.lua --jit $jit
     python 'expect("out.npy", "<f4", (1,), [5])'; ok $? '  computes it'
   done
+  cat >named.lua <<'SPEC'
+unary "acme.named" {
+  doc = "Names of parameters say nothing.", dtypes = floating, params = { axes = -1, keepdims = 0, initial = 0.5, exclusive = 0 },
+  body = [[ x * axes + keepdims + initial + exclusive ]],
+}
+SPEC
+  quern 0 'an op whose parameters are called like those of a reduction' run acme.named x=four.npy axes=2.5 keepdims=0.25 out=out.npy --spec named.lua
+  python 'expect("out.npy", "<f4", (4,), [5.75, 10.75, 15.75, 20.75])'; ok $? '  computes with them as numbers'
+  quern 1 '  and has no axis' run acme.named x=four.npy axis=0 out=out.npy --spec named.lua
+  says 'axis'
   quern 0 'ops with a spec' ops acme.twice --spec spec.lua
 else
   skip 'show, and a spec' "$(sed -n 's/^generator: //p' info)"

@@ -7,7 +7,9 @@ import array
 import inspect
 import itertools
 import math
+import os
 import random
+import tempfile
 import warnings
 
 import quern
@@ -546,6 +548,32 @@ def shared(name, x, axis, y, keepdims):
     return (getattr(quern, name)(x, axis=axis, keepdims=keepdims, initial=2),
             getattr(np, name)(x, axis=axis, keepdims=keepdims, initial=2, **more))
 
+
+# An element-wise op whose parameters are called like those of a reduction: they are numbers.
+SPEC = """binary "acme.named" {
+  doc = "Names say nothing.", dtypes = floating, body = [[ x + y * axes + keepdims * 100 + initial * 1000 + exclusive * 10000 ]],
+  params = { axes = -1, keepdims = 0, initial = 0, exclusive = 0 }, grad = { x = [[ grad ]], y = [[ grad * axes ]] },
+}"""
+with tempfile.TemporaryDirectory() as folder:
+    path = os.path.join(folder, "named.lua")
+    with open(path, "w") as file:
+        file.write(SPEC)
+    context = quern.Context()
+    try:
+        context.load_spec(path)
+    except quern.QuernError as error:
+        skip(8, str(error))
+    else:
+        named, x, y = context.op("acme.named"), np.array([1.0, 2]), np.array([3.0, 4])
+        is_(named.params, {"axes": -1, "keepdims": 0, "initial": 0, "exclusive": 0}, "parameters called like a reduction's keep their names")
+        is_((named._has_axis, named._roles), (False, {}), "  they have no role")
+        is_(named(x, y, axes=2.5).tolist(), [8.5, 12], "  axes is a number")
+        is_(named(x, y, 1, keepdims=2.5, initial=0.5, exclusive=-1).tolist(), [-9246, -9244], "  and so are the others")
+        raises(TypeError, lambda: named(x, y, axis=0), "  there is no axis", "it has no argument axis")
+        is_(named(x, y, initial=None).tolist(), [-2, -2], "  initial=None is its default")
+        is_(str(inspect.signature(named)).split(", *")[0], "(x, y, axes=-1, keepdims=0, initial=0, exclusive=0", "  its signature")
+        backward = context.op(named.backward)
+        is_([backward(np.ones(2), *(x, y)[:len(backward.inputs) - 1], axes=2.5)[1].tolist(), backward._has_axis], [[2.5, 2.5], False], "  its derivative")
 
 FURTHER = [name for name in ("cumulative_sum", "cumulative_prod", "cummax", "cummin", "diff", "vecdot", "argmax", "argmin", "ptp", "nansum",
                              "nanprod", "nanmax", "nanmin", "sum", "prod", "max", "min") if hasattr(quern, name)]

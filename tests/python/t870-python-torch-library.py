@@ -267,6 +267,8 @@ raises(NotImplementedError, lambda: q.nextafter(a, 1.0).sum().backward(), "an op
 
 SPEC = """unary "t870.swish" { doc = "x times the logistic function of beta times x.", params = { beta = 1.0 }, dtypes = floating,
   body = [[ x * sigmoid(beta * x) ]], ulp = { f32 = 64, f64 = 64 } }
+unary "t870.named" { doc = "Its parameters are called like those of a reduction.", params = { axes = -1, keepdims = 0, reverse = 0.5 },
+  dtypes = floating, body = [[ x * axes + keepdims + reverse * x ]] }
 """
 TEXTS = (
     ("y = gelu(x*w + b)", ((3, 4), (4,), (3, 1)), 3), ("x / sum(x*w, axis=-1)", ((3, 4), (3, 4)), 2),
@@ -293,12 +295,15 @@ if "sigmoid" in OPS:
         path = os.path.join(folder, "t870.lua")
         with open(path, "w") as file:
             file.write(SPEC)
-        swish, = q.load_spec(path)
+        named, swish = sorted(q.load_spec(path), key=lambda op: op.op.__name__)
     x = drawn((3, 4), torch.float64)
     ok(torch.allclose(swish(x, 2.0), x * torch.sigmoid(2 * x)) and torch.ops.quern.t870_swish(x).shape == x.shape, "a spec's op")
     ok(gradcheck("t870.swish", swish, [x], [0]), "gradcheck of a spec's op")
     result = torch.library.opcheck(swish.overload, (x.clone().requires_grad_(), 2.0))
     is_(set(result.values()), {"SUCCESS"}, "opcheck of a spec's op")
+    ok(torch.equal(named(x, 2.5, keepdims=0.25), x * 2.5 + 0.25 + 0.5 * x), "parameters called like a reduction's are numbers")
+    ok(gradcheck("t870.named", named, [x, 2.5], [0]), "gradcheck of it")
+    is_(set(torch.library.opcheck(named.overload, (x.clone().requires_grad_(), 2.5)).values()), {"SUCCESS"}, "opcheck of it")
 
 # ---- Compiled, exported, transformed ----
 

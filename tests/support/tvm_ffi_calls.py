@@ -79,6 +79,7 @@ is_(shown, "Callable[[Tensor | float, float | None, float | None, Tensor | None]
 is_(repr(tvm_ffi.core.TypeSchema.from_json_str(module.get_function_metadata("sum")["type_schema"])),
     "Callable[[Tensor | float, Array[int] | int | None, float | None, float | None, Tensor | None], Tensor | None]", "  of axes")
 if has_swish:
+    ok("axes : number, default -1" in module.get_function_doc("acme_named"), "a parameter of an element-wise op that is called axes")
     ok('x times its logistic: "SiLU".' in module.get_function_doc("acme_swish"), "quotes in a docstring")
 
 # ---- PyTorch's tensors

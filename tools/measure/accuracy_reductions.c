@@ -421,7 +421,7 @@ static double scan_depth(int n) { return at_most(n - 1, 15) + at_most((n - 1) / 
 
 static int is_scan(const quern_op_info *info) {
   for (int k = 0; k < info->n_params; k++)
-    if (strcmp(info->params[k].name, "exclusive") == 0) return 1;
+    if (quern_param_role(info, k) == QUERN_ROLE_AXIS) return 1;
   return 0;
 }
 

@@ -25,6 +25,13 @@ static int32_t param_at(const quern_op_info *info, const char *name) {
   return at < info->n_params ? at : -1;
 }
 
+/* The parameter that says which axes, or -1. */
+static int32_t axes_at(const quern_op_info *info) {
+  for (int32_t k = 0; k < info->n_params; k++)
+    if (quern_param_role(info, k) == QUERN_ROLE_AXES || quern_param_role(info, k) == QUERN_ROLE_AXIS) return k;
+  return -1;
+}
+
 static int has_arg(const quern_op_info *info, const char *name) {
   for (int32_t k = 0; k < info->n_in + info->n_out; k++)
     if (info->args[k].name && strcmp(info->args[k].name, name) == 0) return 1;
@@ -85,7 +92,7 @@ int op_words_divide(const quern_op_info *info, int is_op, const word_list *words
       divided->operands.words[divided->operands.n++] = *word;
     } else if (param_at(info, word->name) >= 0) {
       status = add_param(divided, word);
-    } else if (is_op && strcmp(word->name, "axis") == 0 && param_at(info, "axes") >= 0 && word->path) {
+    } else if (is_op && strcmp(word->name, "axis") == 0 && axes_at(info) >= 0 && word->path) {
       divided->axes = word->path;
     } else {
       divided->operands.words[divided->operands.n++] = *word;
@@ -131,7 +138,7 @@ int op_words_bind(const quern_op_info *info, int is_op, int32_t ndim, op_words *
     if (divided->params[at].kind == QUERN_NONE && !is_op)
       return complain("missing names: parameter %s has no value: --param %s=NUMBER", name, name);
   }
-  const int32_t axes = divided->axes ? param_at(info, "axes") : -1;
+  const int32_t axes = divided->axes ? axes_at(info) : -1;
   if (axes < 0) return STATUS_GOOD;
   if (read_axes(divided->axes, ndim, &bits)) return STATUS_FAILED;
   divided->params[axes] = (quern_scalar){.kind = QUERN_I64, .v = {.i = bits}};

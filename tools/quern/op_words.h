@@ -18,7 +18,7 @@ typedef struct op_words {
   word_list operands;
   param_word given[OP_WORDS_PARAMS];
   int n_given;
-  const char *axes; /* axis=TEXT, for an op that has the parameter axes; else NULL */
+  const char *axes; /* axis=TEXT, for an op that has axes; else NULL */
   quern_scalar params[OP_WORDS_PARAMS];
   int32_t n_params; /* those of the op that the call has */
 } op_words;

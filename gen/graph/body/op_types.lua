@@ -32,7 +32,7 @@ end
 -- The parameters of an op that its kernels know: all but those that say only which shape results have.
 function M.own_params(op)
   local list = {}
-  for _, param in ipairs(op.params) do list[#list + 1] = not param.is_shape and param or nil end
+  for _, param in ipairs(op.params) do list[#list + 1] = not param.role and param or nil end
   return list
 end
 

@@ -20,13 +20,13 @@ typedef struct op_object {
   PyObject *weak_references;
   quern_op *op;              /* owned */
   const quern_op_info *info; /* of op */
-  PyObject *names;           /* tuple of str, interned: inputs, then parameters; "axis" for the parameter `axes` */
+  PyObject *names;           /* tuple of str, interned: inputs, then parameters; "axis" for that of the axes */
   PyObject *signature;       /* an inspect.Signature, made when first asked for; NULL */
   number_rules numbers;
   uint8_t may_compile;       /* a call may have to wait for a compiler */
   uint8_t reduces_all;       /* of a reducing op: its axes are by default all, not the last one */
   uint8_t scans;             /* it runs along exactly one axis */
-  int32_t axes, keepdims, initial; /* the indices of these parameters of a reducing op; -1: it has none */
+  int32_t axes, keepdims, initial; /* the parameters of these roles; -1: it has none */
   PyObject *origin;          /* owned: what pickling and repr must know beside info: see context.c; NULL: nothing */
   memo memo;
   memo_words last;

@@ -184,7 +184,7 @@ static int is_built_in(const char *name) {
   return 1;
 }
 
-/* Whether the name is that of the derivative of an op with the parameter keepdims: its axes have the same default. */
+/* Whether the name is that of the derivative of an op that may keep its dimensions: its axes have the same default. */
 static int is_of_reduced(const context_object *self, const char *name) {
   static const char end[] = "_backward";
   char of[256];
@@ -197,7 +197,7 @@ static int is_of_reduced(const context_object *self, const char *name) {
   if (find(self, of, &op)) return 0;
   const quern_op_info *info = quern_op_describe(op);
   for (int32_t k = 0; info->backward && strcmp(info->backward, name) == 0 && k < info->n_params; k++)
-    is_reduced |= strcmp(info->params[k].name, "keepdims") == 0;
+    is_reduced |= quern_param_role(info, k) == QUERN_ROLE_KEEPDIMS;
   quern_op_release(op);
   return is_reduced;
 }

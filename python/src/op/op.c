@@ -70,19 +70,16 @@ static PyObject *make_names(const op_object *op) {
   return names;
 }
 
-/* A reducing op has a parameter `axes`, a bit mask of which the default is all axes. (In an expression such a parameter has no
- * default.) With `keepdims` its results are reduced. */
-static void find_axes(op_object *op) {
-  const quern_op_info *info = op->info;
+/* Finds the parameters that say more than a number. With one for keepdims the op's results are reduced. */
+static void find_roles(op_object *op) {
   op->axes = op->keepdims = op->initial = -1;
-  for (int32_t k = 0; k < info->n_params; k++) {
-    const quern_param_info *param = &info->params[k];
-    if (strcmp(param->name, "axes") == 0 && param->value.kind == QUERN_I64 && param->value.v.i == -1) op->axes = k;
-    if (strcmp(param->name, "keepdims") == 0) op->keepdims = k;
-    if (strcmp(param->name, "exclusive") == 0) op->scans = 1;
-    if (strcmp(param->name, "initial") == 0 && param->value.kind == QUERN_NONE) op->initial = k;
+  for (int32_t k = 0; k < op->info->n_params; k++) {
+    const int32_t role = quern_param_role(op->info, k);
+    if (role == QUERN_ROLE_AXES || role == QUERN_ROLE_AXIS) op->axes = k;
+    if (role == QUERN_ROLE_KEEPDIMS) op->keepdims = k;
+    if (role == QUERN_ROLE_INITIAL) op->initial = k;
+    op->scans |= role == QUERN_ROLE_AXIS;
   }
-  if (op->axes < 0) op->keepdims = op->initial = -1;
 }
 
 static number_rules rules_of(const quern_op_info *info) {
@@ -104,7 +101,7 @@ PyObject *op_new(quern_op *op, int may_compile, int reduces_all) {
   self->info = quern_op_describe(op);
   self->may_compile = (uint8_t)may_compile;
   self->numbers = rules_of(self->info);
-  find_axes(self);
+  find_roles(self);
   self->reduces_all = self->keepdims >= 0 || reduces_all;
   self->names = make_names(self);
   if (!self->names) Py_CLEAR(self);
@@ -229,6 +226,24 @@ static PyObject *get_has_axis(PyObject *self, void *unused) {
   return PyBool_FromLong(((op_object *)self)->axes >= 0);
 }
 
+/* For the package's modules: those parameters that are no mere numbers, each with its role as a word. */
+static PyObject *get_roles(PyObject *object, void *unused) {
+  static const char *const words[] = {
+      [QUERN_ROLE_AXES] = "axes", [QUERN_ROLE_AXIS] = "axis", [QUERN_ROLE_KEEPDIMS] = "keepdims",
+      [QUERN_ROLE_INITIAL] = "initial", [QUERN_ROLE_FLAG] = "flag"};
+  const op_object *self = (op_object *)object;
+  PyObject *roles = PyDict_New();
+  (void)unused;
+  for (int32_t k = 0; roles && k < self->info->n_params; k++) {
+    const uint32_t role = (uint32_t)quern_param_role(self->info, k);
+    if (role == QUERN_ROLE_NUMBER || role >= sizeof words / sizeof words[0]) continue;
+    PyObject *word = PyUnicode_InternFromString(words[role]);
+    if (!word || PyDict_SetItemString(roles, param_name(self, (int32_t)k), word)) Py_CLEAR(roles);
+    Py_XDECREF(word);
+  }
+  return roles;
+}
+
 /* For the package's modules: the dtypes of each input, then of each output, as the library writes them. */
 static PyObject *get_dtypes(PyObject *self, void *unused) {
   const quern_op_info *info = ((op_object *)self)->info;
@@ -293,6 +308,7 @@ static PyGetSetDef op_attributes[] = {
     {"params", get_params, NULL, "Its parameters and their defaults; None: it must be given, or, of `axis`, all axes, of `initial`, none.", NULL},
     {"backward", get_backward, NULL, "The name of the op that computes its derivative; None.", NULL},
     {"_has_axis", get_has_axis, NULL, NULL, NULL},
+    {"_roles", get_roles, NULL, NULL, NULL},
     {"_dtypes", get_dtypes, NULL, NULL, NULL},
     {"_origin", get_origin, NULL, NULL, NULL},
     {"_class", get_op_class, NULL, NULL, NULL},

@@ -27,12 +27,12 @@ static const qn_kind *read_kind(qn_packed *r) {
 
 /* The lengths of an op's arrays. */
 typedef struct op_lengths {
-  int32_t args, params, programs;
+  int32_t args, params, programs, roles;
 } op_lengths;
 
 static size_t arrays_bytes(const op_lengths *n) {
   return (size_t)n->args * sizeof(quern_arg_info) + (size_t)n->params * sizeof(quern_param_info) +
-         (size_t)n->programs * sizeof(qn_spec_program);
+         (size_t)n->programs * sizeof(qn_spec_program) + (size_t)n->roles;
 }
 
 /* Reads one op. The first pass (`op` NULL) counts its strings and arrays, the second writes them behind the op. */
@@ -62,11 +62,15 @@ static void read_op(qn_packed *r, qn_spec_op *op, op_lengths *lengths) {
   rule.info.n_params = (int32_t)qn_packed_u32(r);
   rule.info.counts = qn_packed_u32(r);
   const uint8_t fraction_in = (uint8_t)qn_packed_u32(r);
+  uint8_t roles[QN_MAX_PARAMS];
+  lengths->roles = (int32_t)qn_packed_u32(r);
+  if (lengths->roles != 0 && lengths->roles != rule.info.n_params) r->is_short = 1;
   if (rule.info.n_in < 0 || rule.info.n_in >= QN_MAX_OPERANDS || rule.info.n_out < 1 ||
       rule.info.n_out > QN_MAX_OUTPUTS || rule.info.n_params < 0 || rule.info.n_params > QN_MAX_PARAMS ||
       !rule.kind || rule.promotion > QN_PROMOTION_DOUBLE)
     r->is_short = 1;
   if (r->is_short) return;
+  for (int32_t k = 0; k < lengths->roles; k++) roles[k] = (uint8_t)qn_packed_u32(r);
   for (int32_t k = 0; k < rule.info.n_out; k++) rule.results[k] = (uint8_t)qn_packed_u32(r);
   qn_op_traits traits = {.refusal = *refusal ? refusal : NULL, .may_come = (uint8_t)may_come, .fraction_in = fraction_in,
                          .is_backward = (uint8_t)qn_packed_u32(r)};
@@ -99,6 +103,10 @@ static void read_op(qn_packed *r, qn_spec_op *op, op_lengths *lengths) {
   op->n_programs = lengths->programs;
   rule.info.args = args;
   rule.info.params = *n_params ? params : NULL;
+  if (lengths->roles) {
+    uint8_t *behind = (uint8_t *)(params + *n_params) + (size_t)lengths->programs * sizeof(qn_spec_program);
+    rule.info.roles = memcpy(behind, roles, (size_t)lengths->roles);
+  }
   op->traits = traits;
   op->rule = rule;
   op->rule.traits = &op->traits;
