@@ -5,13 +5,13 @@
 
 local check = require "gen.tools.check"
 local freeze = require "gen.products.freeze"
-local kernels_only = require "gen.products.kernels_only"
+local kernels_only = require "gen.products.tree.kernels_only"
 local list = require "gen.tools.list"
 local load = require "gen.products.load"
 local plan = require "gen.products.plan"
-local show = require "gen.products.show"
+local show = require "gen.products.library.show"
 local targets = require "gen.targets.all"
-local tree = require "gen.products.tree"
+local tree = require "gen.products.tree.tree"
 
 return {
   TARGETS = targets.names(),

@@ -24,7 +24,7 @@ fi
 if [ "${1-}" = --one ]; then
   test=$2
   case $test in
-    *.lua) LUA_PATH="$here/support/?.lua;$PWD/?.lua;;" exec lua5.4 "$test" ;;
+    *.lua) LUA_PATH="$here/support/?.lua;$here/support/random/?.lua;$PWD/?.lua;;" exec lua5.4 "$test" ;;
     *.sh) exec sh "$test" ;;
     tests/*.py) exec sh "$here/support/python.sh" "${QUERN_BUILD_DIR:-build}" "$here/python/$(basename "$test")" ;;
     *.py) exec sh "$here/support/python.sh" "$(dirname "$(dirname "$test")")" "$here/python/$(basename "$test")" ;;

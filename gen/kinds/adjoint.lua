@@ -102,7 +102,7 @@ function M.refusal() return "each of its results depends on the ones behind; cal
 M.accumulator, M.want, M.promotion, M.param_dtypes, M.compute_type = row.accumulator, row.want, row.promotion, row.param_dtypes, row.compute_type
 function M.result_dtype(_, _, dtype) return dtype end
 
-M.templates = { "scan_adjoint" }
+M.templates = { "rows/scan_adjoint" }
 
 local function values(c, types, record) return scan.state_values(c, types, record, record.op.before) end
 

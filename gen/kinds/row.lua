@@ -355,7 +355,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- what reduces
 
-M.templates = { "reduce_inner", "reduce_lanes", "reduce_free", "reduce_columns", "reduce_parts" }
+M.templates = { "rows/reduce_inner", "rows/reduce_lanes", "rows/reduce_free", "rows/reduce_columns", "rows/reduce_parts" }
 
 -- A run in parts without a loop; `above`: the greater ones below 16
 local RUNS = { { n = 16, above = -1 }, { n = 8, above = 0 }, { n = 4, above = 8 }, { n = 2, above = 12 }, { n = 1, above = 14 } }

@@ -134,7 +134,7 @@ function M.result_dtype(types, op, dtype)
   return row.result_dtype(types, op, is_float and types.by_name[dtype].kind ~= "float" and types.by_name[dtype].floating or dtype)
 end
 
-M.templates = { "scan_rows", "scan_columns", "scan_places", "scan_adjoint" }
+M.templates = { "rows/scan_rows", "rows/scan_columns", "rows/scan_places", "rows/scan_adjoint" }
 
 -- Whether it may be called in expressions: with one result, which is a state.
 function M.may_come(op) return #op.outputs == 1 and not op.has_states end

@@ -5,7 +5,7 @@
 -- computed in (of integers: f64). `depth` is the number of additions that an element takes part in at most: 19, and one for each
 -- doubling of the number of chunks of 256 elements (docs/reductions.md). A result narrower than what is computed in is rounded once more.
 -- Of a scan the body may call scans, over the same axis, and is one of elements: it is read as an expression (bound_is_expression of kinds).
--- depth is that of the kind, for scans the function `scan_depth` of tools/measure/accuracy_reductions.c.
+-- depth is that of the kind, for scans the function `scan_depth` of tools/measure/accuracy/accuracy_reductions.c.
 -- A bound holds where nothing overflows or underflows on the way, to the first order of u.
 
 local evaluate_rows = require "gen.graph.evaluate_rows"

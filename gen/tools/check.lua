@@ -15,7 +15,7 @@ local planning = require "gen.products.plan"
 local sandbox = require "gen.front.sandbox"
 local spec = require "gen.front.spec"
 local tables = require "gen.products.tables"
-local tree = require "gen.products.tree"
+local tree = require "gen.products.tree.tree"
 local variants = require "gen.targets.variants"
 
 local M = {}

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The commands and options of build.lua, as data: tools/quern/commands.lua tells its form. It parses its arguments by this table.
-local abis = require("gen.products.abis").names
+local abis = require("gen.products.tree.abis").names
 local targets = require("gen.targets.all").names()
 
 local SPEC = { "--spec", "FILE", "ops of one's own, generated in any case", many = true, complete = "spec" }
@@ -24,7 +24,7 @@ Writes kernels, their runtime and a header. A LIST is separated by commas.
                               conditions only #if 0 leaves any out]],
       options = {
         OUT, SPEC,
-        { "--ops", "LIST", "of the library's ops only these; default: all", complete = "op" },
+        { "--ops", "LIST", "of the library's ops only these; default: all; \"\": none", complete = "op" },
         { "--dtypes", "LIST", "only what is needed for these; default: all" },
         PREFIX,
         { "--target", "LIST", "of " .. table.concat(targets, ", ") .. " some or all; default: " .. targets[1], values = targets },

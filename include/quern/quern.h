@@ -156,7 +156,7 @@ typedef struct quern_options {
   int64_t compile_cost_limit; /* instructions of a kernel, by an estimate before it is compiled. 0 = 8192 */
   int64_t spec_step_limit;    /* work for one spec with its derivatives, and for one kernel's text. 0 = 200 million, seconds */
   int64_t kernel_limit;       /* kernels in memory; above it those that no op refers to are freed, and while all are in use the
-                                 next expressions are interpreted. Each takes two mappings of the process. 0 = 4096 */
+                                 next expressions are interpreted. A hundred share four mappings of the process. 0 = 4096 */
   int64_t cache_bytes_limit;  /* bytes of the disk cache. 0 = 256 MiB */
 } quern_options;
 

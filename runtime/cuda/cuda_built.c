@@ -14,8 +14,8 @@
 
 #include "build_id.h"
 #include "core/base/status.h"
-#include "base/module.h"
-#include "base/thread_shield.h"
+#include "base/files/module.h"
+#include "base/threads/thread_shield.h"
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096

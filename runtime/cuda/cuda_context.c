@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/thread_shield.h"
+#include "base/threads/thread_shield.h"
 
 typedef struct device {
   _Atomic(qn_cuda_context) primary; /* NULL: not retained so far */

@@ -19,8 +19,8 @@
 #include <string.h>
 
 #include "base/jit_environment.h"
-#include "base/module.h"
-#include "base/thread_shield.h"
+#include "base/files/module.h"
+#include "base/threads/thread_shield.h"
 
 #define DRIVER_FILE "libcuda.so.1"
 #define OLDEST 11000 /* of drivers and, by its major version, of compilers */

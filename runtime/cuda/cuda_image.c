@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "base/digest.h"
-#include "base/read_all.h"
-#include "base/thread_shield.h"
+#include "base/files/read_all.h"
+#include "base/threads/thread_shield.h"
 
 /* ---- The format ---- */
 

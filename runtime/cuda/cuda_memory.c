@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "core/base/status.h"
-#include "base/thread_shield.h"
+#include "base/threads/thread_shield.h"
 #include "cuda/cuda_context.h"
 
 /* ---- Allocation ---- */

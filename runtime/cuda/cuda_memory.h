@@ -4,7 +4,7 @@
 #ifndef QN_CUDA_MEMORY_H
 #define QN_CUDA_MEMORY_H
 
-#include "base/device_memory.h"
+#include "base/memory/device_memory.h"
 
 extern const qn_device_memory qn_cuda_memory;
 

@@ -22,7 +22,7 @@
 
 #include "core/base/float_env.h"
 #include "core/base/thread.h"
-#include "base/thread_shield.h"
+#include "base/threads/thread_shield.h"
 #include "cuda/cuda_driver.h"
 #include "cuda/cuda_image.h"
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "base/device_memory.h"
+#include "base/memory/device_memory.h"
 #include "base/own_ops.h"
 #include "core/base/status.h"
 #include "exchange/managed_memory.h"

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/device_memory.h"
-#include "base/thread_shield.h"
+#include "base/memory/device_memory.h"
+#include "base/threads/thread_shield.h"
 #include "core/base/status.h"
 #include "core/tensor/device.h"
 #include "core/tensor/tensor.h"

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "base/device_memory.h"
+#include "base/memory/device_memory.h"
 #include "core/base/status.h"
 #include "core/tensor/device.h"
 #include "core/tensor/tensor.h"

@@ -15,8 +15,8 @@
 #include <string.h>
 
 #include "core/base/status.h"
-#include "base/idle.h"
-#include "base/thread_shield.h"
+#include "base/threads/idle.h"
+#include "base/threads/thread_shield.h"
 #include "base/jit_environment.h"
 #include "jit/jit_queue.h"
 #include "jit/jit_work.h"
@@ -61,7 +61,7 @@ static void start(qn_jit *jit, qn_entry *entry) {
     qn_entry_set_failed(entry, "compiling at run time is off");
     return;
   }
-  if (jit->table.n_loaded >= jit->table.most && !jit->table.oldest) { /* each takes two mappings, of which a process has some 65,000 */
+  if (jit->table.n_loaded >= jit->table.most && !jit->table.oldest) {
     qn_entry_set_passing(entry, "as many kernels are in use as kernel_limit allows");
     return;
   }

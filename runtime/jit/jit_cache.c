@@ -29,8 +29,8 @@
 
 #include "base/digest.h"
 #include "base/jit_environment.h"
-#include "base/read_all.h"
-#include "base/write_all.h"
+#include "base/files/read_all.h"
+#include "base/files/write_all.h"
 
 #define PUTS_PER_EVICTION 64
 #define HOUR 3600

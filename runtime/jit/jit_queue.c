@@ -18,9 +18,9 @@
 
 #include "core/base/float_env.h"
 #include "core/base/thread.h"
-#include "base/clock.h"
-#include "base/idle.h"
-#include "base/thread_shield.h"
+#include "base/threads/clock.h"
+#include "base/threads/idle.h"
+#include "base/threads/thread_shield.h"
 
 /* The generator and the host's log run on it; compilers have stacks of their own. */
 #define STACK_BYTES (512 << 10)

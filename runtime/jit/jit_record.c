@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/write_all.h"
+#include "base/files/write_all.h"
 
 #define HEADER "quern-record 1\n"
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 #include "core/base/isa.h"
 #include "jit/jit_frozen.h"
 

@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/passing.h"
+#include "base/threads/clock.h"
+#include "base/threads/passing.h"
 #include "build_id.h"
 #include "core/base/status.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/base/kernel_abi.h"
 
-/* Special roles of primitives. ORDER ROLES of gen/products/primitive_kernels.lua */
+/* Special roles of primitives. ORDER ROLES of gen/products/library/primitive_kernels.lua */
 typedef enum qn_primitive_role {
   QN_PRIMITIVE_PLAIN,
   QN_PRIMITIVE_SELECT,

@@ -9,7 +9,7 @@
 #include "jit/jit_cache.h"
 #include "toolchain/target.h"
 #include "base/jit_environment.h"
-#include "base/module.h"
+#include "base/files/module.h"
 
 quern_status qn_describe(quern_ctx *ctx, char *text, size_t size) {
   static const char *const modes[] = {"default", "off", "sync", "async"};

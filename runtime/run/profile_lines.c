@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 #include "base/jit_environment.h"
-#include "base/thread_shield.h"
+#include "base/threads/thread_shield.h"
 #include "core/base/kernel_abi.h"
 #include "core/base/status.h"
 #include "core/tensor/device.h"

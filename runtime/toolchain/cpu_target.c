@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/module.h"
+#include "base/files/module.h"
 #include "core/base/isa.h"
 #include "toolchain/jit_cc.h"
 #include "toolchain/jit_clang.h"

@@ -24,9 +24,9 @@
 #include "core/base/float_env.h"
 #include "core/base/status.h"
 #include "toolchain/gen_module.h"
-#include "base/clock.h"
-#include "base/module.h"
-#include "base/passing.h"
+#include "base/threads/clock.h"
+#include "base/files/module.h"
+#include "base/threads/passing.h"
 
 #define MODULE_FILE "quern-gen.so"
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -27,14 +27,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 #include "base/jit_environment.h"
 #include "toolchain/kernel_headers.h"
 #include "level_flags.h" /* generated */
-#include "base/idle.h"
-#include "base/passing.h"
-#include "base/read_all.h"
-#include "base/write_all.h"
+#include "base/threads/idle.h"
+#include "base/threads/passing.h"
+#include "base/files/read_all.h"
+#include "base/files/write_all.h"
 
 #define MOST_MS 60000
 #define LOOK_MS 20            /* the interval at which is_ending is polled */

@@ -345,7 +345,7 @@ static void test_registered(void) {
 }
 
 int main(void) {
-  setenv("QUERN_JIT", "sync", 1); /* a sanitized process must not exit while LLVM is being opened: see runtime/base/module.c */
+  setenv("QUERN_JIT", "sync", 1); /* a sanitized process must not exit while LLVM is being opened: see runtime/base/files/module.c */
   quern_op *compress = NULL;
   if (is_subset() && quern_op_find(NULL, "compress", &compress) == QUERN_E_NOTFOUND)
     skip_all("this build has some ops only, and no compress");

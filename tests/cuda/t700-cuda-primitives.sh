@@ -18,7 +18,7 @@ failed() {
 }
 
 warnings='-Wall -Wextra -Werror'
-host="-x c++ -ffp-contract=off $warnings -DQC_HOST -I $support/cuda -I $support -I $here/../../templates/cuda -fPIC -shared"
+host="-x c++ -ffp-contract=off $warnings -DQC_HOST -I $support/cuda -I $support -I $support/references -I $here/../../templates/cuda -fPIC -shared"
 number=0 case=0
 while read -r compiler flags; do
   case=$((case + 1))
@@ -37,17 +37,17 @@ END
 [ $number -gt 0 ] || { echo '1..0 # SKIP no C++ compiler'; exit 0; }
 # shellcheck disable=SC2086
 {
-  ${CC:-cc} -std=c11 -O2 $warnings -fPIC -shared -o "$work/c.so" "$support/kernel_subject.c" &&
+  ${CC:-cc} -std=c11 -O2 $warnings -fPIC -shared -o "$work/c.so" "$support/references/kernel_subject.c" &&
     ${CC:-cc} -std=c11 -O1 $warnings -o "$work/nvrtc_driver" "$support/cuda/nvrtc_driver.c" -ldl &&
-    ${CC:-cc} -std=c11 -O2 $warnings -D_GNU_SOURCE -I "$support" -I "$here/../../tools/measure" -I "$here/../../include" -c -o "$work/device.o" \
+    ${CC:-cc} -std=c11 -O2 $warnings -D_GNU_SOURCE -I "$support" -I "$support/references" -I "$support/fixtures" -I "$here/../../tools/measure" -I "$here/../../include" -c -o "$work/device.o" \
       "$support/cuda/primitives_device.c" &&
-    ${CC:-cc} -std=c11 -O2 -ffp-contract=off $warnings -I "$support" -o "$work/t700" "$here/t700-cuda-primitives.c" "$work/device.o" \
+    ${CC:-cc} -std=c11 -O2 -ffp-contract=off $warnings -I "$support" -I "$support/references" -o "$work/t700" "$here/t700-cuda-primitives.c" "$work/device.o" \
       "$support/tap.c" -ldl -lm -lpthread
 } 2>"$work/log" || failed 'the C side compiles'
 
 # sm_NN.ptx and sm_NN.log where NVRTC takes it, sm_NN.error where it does not; refused-OPTION where the header refuses an
 # option, as it should; absent: why there is no NVRTC
-nvrtc() { "$work/nvrtc_driver" -O --minimal -h kernel_cuda.h="$header" -h kernel_subject.def="$support/kernel_subject.def" "$@" "$subject"; }
+nvrtc() { "$work/nvrtc_driver" -O --minimal -h kernel_cuda.h="$header" -h kernel_subject.def="$support/references/kernel_subject.def" "$@" "$subject"; }
 for arch in sm_75 sm_80 sm_90 sm_100; do
   case=$((case + 1))
   in_part $case 4 >>"$work/day" || { echo 'of another day' >"$work/$arch.other"; continue; }

@@ -7,7 +7,7 @@
 -- a run. Each day has every 18th op.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
-package.path = root .. "/tests/support/?.lua;" .. root .. "/tests/support/cuda/?.lua;" .. package.path
+package.path = root .. "/tests/support/?.lua;" .. root .. "/tests/support/random/?.lua;" .. root .. "/tests/support/cuda/?.lua;" .. package.path
 local shell = require "shell"
 local kinds = require "gen.kinds.kinds"
 local tap = require "tap"

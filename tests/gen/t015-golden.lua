@@ -6,7 +6,7 @@
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. package.path
 package.path = root .. "/?.lua;" .. package.path
-local show = require "gen.products.show"
+local show = require "gen.products.library.show"
 local tap = require "tap"
 
 local KERNELS = {

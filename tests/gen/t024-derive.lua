@@ -67,7 +67,7 @@ local measured, unmeasured = 0, {}
 for _, op in ipairs(model.ops) do
   if op.backward_of and next(op.ulp) then unmeasured[op.name] = true end
 end
-for line in io.lines(root .. "/tools/measure/accuracy_backward.c") do
+for line in io.lines(root .. "/tools/measure/accuracy/accuracy_backward.c") do
   local name, f32, f64 = line:match '^    {"([%w_]+)", {([%d.]+), ([%d.]+)}, '
   if name then
     local declared = model.op_of_name[name .. "_backward"].ulp

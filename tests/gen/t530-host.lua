@@ -552,7 +552,7 @@ end
 
 local built = {}
 for _, t in ipairs(types.list) do built[t.name] = t.built or nil end
-local ok_primitives, primitives = pcall(require, "gen.products.primitive_kernels")
+local ok_primitives, primitives = pcall(require, "gen.products.library.primitive_kernels")
 local known
 if ok_primitives then
   known = {}

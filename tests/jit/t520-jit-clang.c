@@ -22,7 +22,7 @@
 
 #include "runtime/core/base/kernel_abi.h"
 #include "runtime/toolchain/jit_clang.h"
-#include "runtime/base/module.h"
+#include "runtime/base/files/module.h"
 #include "runtime/toolchain/object_loader.h"
 #include "mul_add.h"
 #include "tap.h"

@@ -11,7 +11,7 @@
 
 #include "runtime/jit/jit_frozen.h"
 #include "runtime/jit/jit_record.h"
-#include "runtime/base/write_all.h"
+#include "runtime/base/files/write_all.h"
 #include "jit_parts.h"
 
 /* ---- Keys ---- */

@@ -56,7 +56,7 @@ while read -r label compiler flags; do
     gcc) remarks='-fopt-info-vec-optimized --param max-tree-if-conversion-phi-args=64 -fno-ipa-icf' ;;
     *) remarks='-Rpass=loop-vectorize -Wno-error' ;;
   esac
-  echo "$compiler $flags -Wall -Wextra -Werror $remarks -fPIC -shared -o $object.so $here/../support/kernel_subject.c 2>$object.$label" >>"$work/commands"
+  echo "$compiler $flags -Wall -Wextra -Werror $remarks -fPIC -shared -o $object.so $here/../support/references/kernel_subject.c 2>$object.$label" >>"$work/commands"
 done <"$work/list"
 tr '\n' '\0' <"$work/commands" | xargs -0 -n 1 -P 2 sh -c 'eval "$0" || exit 255' 2>"$work/xargs"
 if [ $? -ne 0 ]; then
@@ -66,7 +66,7 @@ if [ $? -ne 0 ]; then
   exit 1
 fi
 for file in "$work"/*.vector; do [ -f "$file" ] && mv "$file" "${file%.vector}.remarks"; done
-${CC:-cc} -std=c11 -O2 -Wall -Wextra -I "$here/../support" -o "$work/t010" "$here/t010-kernel-primitives.c" "$here/../support/tap.c" -ldl -lm -lpthread || exit 1
+${CC:-cc} -std=c11 -O2 -Wall -Wextra -I "$here/../support" -I "$here/../support/references" -o "$work/t010" "$here/t010-kernel-primitives.c" "$here/../support/tap.c" -ldl -lm -lpthread || exit 1
 "$work/t010" "$work"/*.so
 status=$?
 cat "$work/day" 2>/dev/null

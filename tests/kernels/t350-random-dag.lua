@@ -7,7 +7,7 @@
 -- day has one level for each of GCC and Clang, and one stranger's flags.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
-package.path = root .. "/tests/support/?.lua;" .. package.path
+package.path = root .. "/tests/support/?.lua;" .. root .. "/tests/support/random/?.lua;" .. package.path
 local shell = require "shell"
 local tap = require "tap"
 local random_bodies = require "random_bodies"
@@ -60,7 +60,7 @@ local function build_tree(compiler, levels)
   list:close()
   local good, out = run(string.format("xargs -P 2 -d '\\n' -I{} sh -c '{}' < %s/commands", folder))
   if not good then return good, out end
-  return run(string.format("%s -std=c11 -O1 -I%s/tree %s/tests/support/dag_driver.c %s -o %s/run-%s -pthread", compiler, folder, root,
+  return run(string.format("%s -std=c11 -O1 -I%s/tree %s/tests/support/random/dag_driver.c %s -o %s/run-%s -pthread", compiler, folder, root,
                            table.concat(objects, " "), folder, compiler))
 end
 
@@ -122,7 +122,7 @@ for k, flags in ipairs {
   elseif missing then
     tap.skip(3, missing .. " is not installed")
   else
-    ok, text = run(string.format("%s -I%s/single %s/single/rnd.c %s/tests/support/dag_driver.c -o %s/run-single -pthread", flags, folder,
+    ok, text = run(string.format("%s -I%s/single %s/single/rnd.c %s/tests/support/random/dag_driver.c -o %s/run-single -pthread", flags, folder,
                                  folder, root, folder))
     tap.ok(ok, "the single file under %s", flags)
     if not ok then tap.diag("%s", text:sub(1, 3000)) end

@@ -397,7 +397,7 @@ for _, case in ipairs(cases) do
   parts[#parts + 1] = string.format("%s %d\n%s\n", table.concat(case.dtypes, " "), #case.text, case.text)
 end
 write("cases", parts)
-local command = string.format("cc -std=gnu11 -Wall -Wextra -Werror -I'%s' -I'%s/runtime' -I'%s/include' -I'%s/generated' '%s/tests/support/typing_driver.c' "
+local command = string.format("cc -std=gnu11 -Wall -Wextra -Werror -I'%s' -I'%s/runtime' -I'%s/include' -I'%s/generated' '%s/tests/support/random/typing_driver.c' "
   .. "'%s/libquern.a' -pthread -ldl -lm -o '%s/driver' 2>&1", root, root, root, build, root, build, folder)
 local pipe = assert(io.popen(command))
 local said = pipe:read "a"

@@ -21,12 +21,13 @@ local ORDERS = {
                 "runtime/targets.c" } },
   { name = "gen", find = "find gen build.lua tools/embed.lua -name '*.lua'", language = "lua",
     folders = { "gen/base", "gen/kinds", "gen/front", "gen/graph/dag", "gen/graph/body", "gen/graph", "gen/targets", "gen/targets/c",
-                "gen/targets/*", "gen/targets/all.lua", "gen/products", "gen/tools", "gen", "tools", "build.lua" } },
+                "gen/targets/*", "gen/targets/all.lua", "gen/products", "gen/products/library", "gen/products/tree", "gen/tools", "gen", "tools", "build.lua" } },
   { name = "python", find = "find python/src -name '*.[ch]'", language = "c",
     folders = { "python/src/base", "python/src/types", "python/src/exchange", "python/src/array", "python/src/operand",
                 "python/src/call", "python/src/op", "python/src/xla", "python/src/quern_module.c" } },
-  { name = "the program quern", find = "find tools/quern -name '*.[ch]'", language = "c", folders = { "tools/quern/files", "tools/quern" } },
-  { name = "the measuring programs", find = "find tools/measure -name '*.[ch]'", language = "c", folders = { "tools/measure" } },
+  { name = "the program quern", find = "find tools/quern -name '*.[ch]'", language = "c",
+    folders = { "tools/quern/files", "tools/quern/say.h", "tools/quern/operands", "tools/quern" } },
+  { name = "the measuring programs", find = "find tools/measure -name '*.[ch]'", language = "c", folders = { "tools/measure", "tools/measure/accuracy" } },
 }
 
 local function lines_of(command)

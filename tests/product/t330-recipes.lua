@@ -113,8 +113,8 @@ for _, name in ipairs(ORDER) do tap.ok(("\n" .. text):find("\n" .. name .. "\n",
 if not ok then tap.diag("%s", text) end
 
 -- The two files of tests that a primitive touches: kernels of it, and the reference.
-ok, text = shell.run(string.format("cd %s/quern/tests && %s -std=c11 -O0 -w -fPIC -shared -o %s/subject.so support/kernel_subject.c && "
-  .. "%s -std=c11 -O1 -w -Isupport -o %s/t010 kernels/t010-kernel-primitives.c support/tap.c -ldl -lm -lpthread && QUERN_TEST_SCALE=0 %s/t010 "
+ok, text = shell.run(string.format("cd %s/quern/tests && %s -std=c11 -O0 -w -fPIC -shared -o %s/subject.so support/references/kernel_subject.c && "
+  .. "%s -std=c11 -O1 -w -Isupport -Isupport/references -o %s/t010 kernels/t010-kernel-primitives.c support/tap.c -ldl -lm -lpthread && QUERN_TEST_SCALE=0 %s/t010 "
   .. "%s/subject.so", folder, compiler, folder, compiler, folder, folder, folder))
 tap.ok(ok and text:find "absdiff", "t010 compares the primitive with its reference")
 if not ok then tap.diag("%s", text:sub(-3000)) end

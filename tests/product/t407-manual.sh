@@ -143,7 +143,7 @@ else
         in_part $turn 4 || { skip "$(basename "$page")" 'of another day'; continue; }
         ;;
     esac
-    "$python" "$source/tests/support/run_blocks.py" "$page" $((n + 1)) >lines
+    "$python" "$source/tests/support/manual/run_blocks.py" "$page" $((n + 1)) >lines
     cat lines
     n=$((n + $(grep -c '^\(not \)\{0,1\}ok ' lines))) bad=$((bad + $(grep -c '^not ok ' lines)))
   done
@@ -163,10 +163,10 @@ else
     skip 'how its pages look' 'there is no Chromium'
   else
     mkdir bad && printf '<div style="width: 3000px">one two three four five six seven eight</div>' >bad/wide.html && printf '<p></p>' >bad/empty.html
-    "$python" "$source/tests/support/look_at_pages.py" "$chromium" bad >said 2>&1
+    "$python" "$source/tests/support/manual/look_at_pages.py" "$chromium" bad >said 2>&1
     [ $? = 1 ] && grep -q '^wide.html at 380: .* wider' said && grep -q '^empty.html at 1300: empty' said
     ok $? 'a page that is empty, or wider than the window, is seen'
-    try 'no page of the site is' "$python" "$source/tests/support/look_at_pages.py" "$chromium" "$work/site/html"
+    try 'no page of the site is' "$python" "$source/tests/support/manual/look_at_pages.py" "$chromium" "$work/site/html"
   fi
 fi
 done_testing

@@ -90,11 +90,11 @@ if ! has_tvm_ffi; then
 else
   include=$("$python" -c 'import tvm_ffi; print(tvm_ffi.libinfo.find_include_path())')
   try "its headers have what Quern declares" cc -std=c11 -Wall -Wextra -Werror -fsyntax-only -I"$source/runtime" -I"$source/include" -isystem "$include" \
-    -isystem "$("$python" -c 'import tvm_ffi; print(tvm_ffi.libinfo.find_dlpack_include_path())')" "$source/tests/support/tvm_ffi_headers.c"
+    -isystem "$("$python" -c 'import tvm_ffi; print(tvm_ffi.libinfo.find_dlpack_include_path())')" "$source/tests/support/exchange/tvm_ffi_headers.c"
   try 'a tree for Python' generate --single --abi tvm-ffi --prefix acme --spec "$work/mine.lua" --ops $ops --dtypes $dtypes --out "$work/python"
   try '  compiles' gcc -std=gnu11 -O1 -fPIC -shared -fvisibility=hidden -o "$work/python/acme.so" "$work/python/acme.c" -lpthread
   for library in "$work/python/acme.so" $module; do
-    PYTHONPATH=$source/tests/support "$python" "$source/tests/support/tvm_ffi_calls.py" "$library" >"$said" 2>&1 && ! grep -q '^not ok' "$said"
+    PYTHONPATH=$source/tests/support "$python" "$source/tests/support/exchange/tvm_ffi_calls.py" "$library" >"$said" 2>&1 && ! grep -q '^not ok' "$said"
     ok $? "calls of $(basename "$library") from Python: $(grep -c '^ok ' "$said") checks, $(grep -o 'SKIP.*' "$said")"
   done
 fi

@@ -11,7 +11,7 @@ QUERN_SOURCE_DIR=$(cd "$here/../.." && pwd)
 QUERN_BUILD_DIR=$(cd "$1" && pwd)
 QUERN_MODULE_DIR=$QUERN_BUILD_DIR/quern
 package=${QUERN_TEST_PACKAGE:-$QUERN_BUILD_DIR/python}
-PYTHONPATH=$package:$here # tap.py
+PYTHONPATH=$package:$here:$here/exchange # tap.py, odd_producer.py
 PYTHONDONTWRITEBYTECODE=1
 export QUERN_SOURCE_DIR QUERN_BUILD_DIR QUERN_MODULE_DIR PYTHONPATH PYTHONDONTWRITEBYTECODE
 skip() {
@@ -30,7 +30,7 @@ fi
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 9))' || skip "$python is not Python 3.9 or later"
 
 # A sanitizer's runtime must be the first library of a process.
-# Nor may such a process exit while LLVM is being opened (runtime/base/module.c says why): whoever needs a compile waits for it.
+# Nor may such a process exit while LLVM is being opened (runtime/base/files/module.c says why): whoever needs a compile waits for it.
 preloaded() { env QUERN_JIT=sync LD_PRELOAD="$(cc -print-file-name="$1")" "$python" "$2"; }
 case $(nm -D "$QUERN_BUILD_DIR/libquern.so" 2>&1) in
   *__tsan_*)

@@ -9,7 +9,7 @@
 #include "command_line.h"
 #include "command_tables.h"
 #include "commands.h"
-#include "operand.h"
+#include "operands/operand.h"
 #include "say.h"
 
 /* ---- Text ---- */

@@ -9,15 +9,15 @@
 #include <string.h>
 #include <time.h>
 
-#include "binding.h"
+#include "operands/binding.h"
 #include "command_line.h"
 #include "command_tables.h"
 #include "commands.h"
-#include "device_arrays.h"
+#include "operands/device_arrays.h"
 #include "files/inflate.h"
-#include "ndarray.h"
-#include "op_words.h"
-#include "print_array.h"
+#include "operands/ndarray.h"
+#include "operands/op_words.h"
+#include "operands/print_array.h"
 #include "say.h"
 
 enum { MAX_REPEATS = 1000000 };

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "binding.h"
+#include "operands/binding.h"
 #include "command_line.h"
 #include "command_tables.h"
 #include "commands.h"
-#include "ndarray.h"
+#include "operands/ndarray.h"
 #include "say.h"
 
 /* An output takes its dtype from the command line where it is there, its shape from the inputs. */

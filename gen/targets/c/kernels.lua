@@ -20,9 +20,9 @@ local signs = require "gen.targets.signs"
 local M = {}
 
 M.FOLDER = "templates/c/"
--- Templates of kernels computed by a DAG; an expression's kernels need no others.
+-- Templates, as paths below the folder; a file's name is a template's. These are of kernels computed by a DAG; an expression's kernels need no others.
 M.FORMS = { "elementwise", "elementwise_strips", "elementwise_rare", "elementwise_rare_light", "elementwise_rare_strips" }
-M.FUSED = { "reduce_inner" } -- follows one of them
+M.FUSED = { "rows/reduce_inner" } -- follows one of them
 -- All others: for packing, for tables, and of kinds of op.
 M.MOVERS = { "convert", "stream", "transpose", "at", "lookup" }
 for _, kind in ipairs(kinds.list) do
@@ -30,13 +30,19 @@ for _, kind in ipairs(kinds.list) do
   table.move(own, 1, #own, #M.MOVERS + 1, M.MOVERS)
 end
 
--- The parsed templates of lists of names. read: path under the root -> text
+local function name_of(path) return path:match "[^/]+$" end
+local path_of = {} -- a template's name -> its path
+for _, list in ipairs { M.FORMS, M.FUSED, M.MOVERS } do
+  for _, path in ipairs(list) do path_of[name_of(path)] = M.FOLDER .. path .. ".c.in" end
+end
+
+-- The parsed templates of lists of paths, by their names. read: path under the root -> text
 function M.sources(read, ...)
   local templates = {}
   for _, list in ipairs { ... } do
-    for _, name in ipairs(list) do
-      local file = M.FOLDER .. name .. ".c.in"
-      templates[name] = template.parse(file, read(file), read)
+    for _, path in ipairs(list) do
+      local name = name_of(path)
+      templates[name] = template.parse(path_of[name], read(path_of[name]), read)
     end
   end
   return templates
@@ -441,7 +447,7 @@ function M.kernel(types, record, dag, templates, tables, prefix)
   else
     values = pack_values(types, record)
   end
-  local comment = description(record, dag, M.FOLDER .. name .. ".c.in")
+  local comment = description(record, dag, path_of[name])
   local own_name = names.kernel(record.name, prefix or names.LIBRARY)
   values.name = (record.fused and "q_elements_" or "") .. own_name
   values.comment = record.op and c.comment_lines(comment) or { comment }

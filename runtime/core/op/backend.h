@@ -31,7 +31,7 @@ typedef struct qn_backend {
   /* ref: the operands' first items, as decision->nest.ref has them. */
   quern_status (*launch)(const qn_decision *decision, const qn_run *run, const qn_ref *ref, const qn_params *params,
                          const quern_call *call);
-  const struct qn_device_memory *memory; /* memory functions of its devices: runtime/base/device_memory.h; NULL: none */
+  const struct qn_device_memory *memory; /* memory functions of its devices: runtime/base/memory/device_memory.h; NULL: none */
   /* Writes the lines of quern_op_explain. Here the nest may have no elements. */
   quern_status (*explain)(const qn_decision *decision, const quern_call *call, qn_strbuf *buf);
 } qn_backend;

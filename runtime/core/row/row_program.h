@@ -14,7 +14,7 @@
 
 #define QN_ROW_STRIDES 320 /* of all operands of a kernel for a device. ORDER STRIDES of gen/targets/cuda/rows.lua */
 
-#define QN_ROW_FOUND 64    /* the fewest elements that are searched: templates/c/reduce_parts.c.in */
+#define QN_ROW_FOUND 64    /* the fewest elements that are searched: templates/c/rows/reduce_parts.c.in */
 #define QN_ROW_MAX_PARTS 4 /* of a state; gen/kinds/reduction.lua */
 
 struct qn_row_steps;

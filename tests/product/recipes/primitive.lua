@@ -44,8 +44,8 @@ Q_FN f64 q_absdiff_f64(f64 x, f64 y) { return q_abs_f64(__dsub_rn(x, y)); }
 Q_ABSDIFF(i8) Q_ABSDIFF(i16) Q_ABSDIFF(i32) Q_ABSDIFF(i64) Q_ABSDIFF(u8) Q_ABSDIFF(u16) Q_ABSDIFF(u32) Q_ABSDIFF(u64)
 #undef Q_ABSDIFF
 ]==] } },
-    ["tests/support/kernel_subject.def"] = { { before = "UNARY(sqrt, f32, f32)", text = table.concat(subjects) } },
-    ["tests/support/primitive_reference.h"] = {
+    ["tests/support/references/kernel_subject.def"] = { { before = "UNARY(sqrt, f32, f32)", text = table.concat(subjects) } },
+    ["tests/support/references/primitive_reference.h"] = {
       { before = [[    {"add", 2,]], text = "    {\"absdiff\", 2, NUMBER, 's', 1},\n" },
       { before = [[  else if (!strcmp(op, "maximum"))]], text = "  else if (!strcmp(op, \"absdiff\")) r = x < y ? y - x : x - y;\n" },
       { before = [[  if (!strcmp(op, "copysign"))]],

@@ -5,7 +5,7 @@
 
 local banner = require "gen.targets.c.banner"
 local c = require "gen.targets.c.text"
-local c_functions = require "gen.products.c_functions"
+local c_functions = require "gen.products.library.c_functions"
 local names = require "gen.targets.c.names"
 
 local M = {}

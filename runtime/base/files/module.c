@@ -4,7 +4,7 @@
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* dladdr1, RTLD_DEEPBIND */
 #endif
-#include "base/module.h"
+#include "base/files/module.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #endif
 
 #include "base/jit_environment.h"
-#include "base/passing.h"
+#include "base/threads/passing.h"
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * passing.c: see passing.h. */
-#include "base/passing.h"
+#include "base/threads/passing.h"
 
 #include <errno.h>
 #include <stddef.h>

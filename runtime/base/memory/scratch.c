@@ -4,7 +4,7 @@
  *
  * A place has a block from when it is first taken until the library is unloaded. A thread begins to look at a place that follows from
  * an address of its own. So it finds the block of its last call, and calls of several threads touch different places. */
-#include "base/scratch.h"
+#include "base/memory/scratch.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -3,10 +3,10 @@
 -- `generate --kernels-only`: kernels, one header that declares them, and a table of them, for a framework that has tensors,
 -- threads and a dispatcher of its own. Of the runtime it has the detection of the machine's level only. Opens no files.
 
-local abis = require "gen.products.abis"
+local abis = require "gen.products.tree.abis"
 local banner = require "gen.targets.c.banner"
 local cmake = require "gen.products.cmake"
-local contents = require "gen.products.contents"
+local contents = require "gen.products.tree.contents"
 local jobs = require "gen.products.job"
 local kinds = require "gen.kinds.kinds"
 local licence = require "gen.base.licence"
@@ -20,7 +20,7 @@ local spec = require "gen.front.spec"
 local tables = require "gen.products.tables"
 local targets = require "gen.targets.all"
 local template = require "gen.base.template"
-local without = require "gen.products.without"
+local without = require "gen.products.tree.without"
 
 local M = {}
 

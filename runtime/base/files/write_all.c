@@ -4,7 +4,7 @@
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* sigtimedwait, pthread_sigmask */
 #endif
-#include "base/write_all.h"
+#include "base/files/write_all.h"
 
 #include <errno.h>
 #include <signal.h>

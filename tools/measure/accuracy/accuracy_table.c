@@ -207,7 +207,7 @@ static void write_file(const char *file) {
   FILE *f = fopen(temporary, "w");
   if (!f) bail("%s: cannot be written", temporary);
   fputs("# Accuracy\n\n"
-        "<!-- Written by the CMake target `accuracy` (tools/measure/accuracy_table.c). -->\n\n"
+        "<!-- Written by the CMake target `accuracy` (tools/measure/accuracy/accuracy_table.c). -->\n\n"
         "What each op declares, in units in the last place (ULP) of the exact result, and the worst that was found, at which\n"
         "inputs, among how many points. A result within 0.5 ULP is the correctly rounded one; NaN, infinities and the signs of\n"
         "zeros are right, or the error counts as infinite. `all`: every value that the dtype has, every pair of them where there\n"

@@ -4,7 +4,7 @@
 -- of a product without it has a line of it.
 
 local source = require "gen.base.source"
-local tvm_ffi = require "gen.products.tvm_ffi"
+local tvm_ffi = require "gen.products.tree.tvm_ffi"
 
 local M = {}
 

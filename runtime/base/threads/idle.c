@@ -4,7 +4,7 @@
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* pthread_setname_np */
 #endif
-#include "base/idle.h"
+#include "base/threads/idle.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/threads/clock.h"
 
 #define IDLE_MS 1000
 #define WATCH_MS 500

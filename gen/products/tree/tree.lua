@@ -4,25 +4,25 @@
 -- that build them, a manifest, a notice. The library's own sources are the same with the files of library.lua, and without the
 -- core, which the build takes from runtime/core.
 
-local abis = require "gen.products.abis"
+local abis = require "gen.products.tree.abis"
 local banner = require "gen.targets.c.banner"
-local c_functions = require "gen.products.c_functions"
+local c_functions = require "gen.products.library.c_functions"
 local cmake = require "gen.products.cmake"
-local contents = require "gen.products.contents"
-local cpp = require "gen.products.cpp"
+local contents = require "gen.products.tree.contents"
+local cpp = require "gen.products.library.cpp"
 local jobs = require "gen.products.job"
 local licence = require "gen.base.licence"
-local library = require "gen.products.library"
+local library = require "gen.products.library.library"
 local load = require "gen.products.load"
 local manifest = require "gen.products.manifest"
 local names = require "gen.targets.c.names"
 local notice = require "gen.products.notice"
 local planning = require "gen.products.plan"
-local single = require "gen.products.single"
+local single = require "gen.products.tree.single"
 local spec = require "gen.front.spec"
 local tables = require "gen.products.tables"
 local targets = require "gen.targets.all"
-local without = require "gen.products.without"
+local without = require "gen.products.tree.without"
 
 local M = {}
 

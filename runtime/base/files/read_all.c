@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * read_all.c: see read_all.h. */
-#include "base/read_all.h"
+#include "base/files/read_all.h"
 
 #include <errno.h>
 #include <unistd.h>

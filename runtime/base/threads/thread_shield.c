@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * thread_shield.c: see thread_shield.h. */
-#include "base/thread_shield.h"
+#include "base/threads/thread_shield.h"
 
 #include <pthread.h>
 

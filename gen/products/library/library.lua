@@ -4,11 +4,11 @@
 -- that is compiled with.
 
 local banner = require "gen.targets.c.banner"
-local c_functions = require "gen.products.c_functions"
-local cpp = require "gen.products.cpp"
+local c_functions = require "gen.products.library.c_functions"
+local cpp = require "gen.products.library.cpp"
 local digest = require "gen.base.digest"
 local files = require "gen.base.files"
-local primitive_kernels = require "gen.products.primitive_kernels"
+local primitive_kernels = require "gen.products.library.primitive_kernels"
 local targets = require "gen.targets.all"
 local version = require "gen.base.version"
 

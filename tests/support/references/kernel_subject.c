@@ -3,7 +3,7 @@
  * kernel_subject.c: every primitive and cast of templates/c/headers/kernel.h as a plain loop over arrays, with a table of them.
  * t010-kernel-primitives.sh builds one shared object per compiler, level and optimisation; t010-kernel-primitives.c compares
  * them. */
-#include "../../templates/c/headers/kernel.h"
+#include "../../../templates/c/headers/kernel.h"
 
 #include "kernel_subject.h"
 

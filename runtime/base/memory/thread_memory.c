@@ -4,7 +4,7 @@
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #endif
-#include "base/thread_memory.h"
+#include "base/memory/thread_memory.h"
 
 #include <errno.h>
 #include <stddef.h>
