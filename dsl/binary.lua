@@ -87,7 +87,7 @@ binary "pow" {
     floating = [[ pow(x, y) ]],
     integer  = [[ integer_pow(x, y) ]],
   },
-  ulp    = { f32 = 1, f64 = 1 },
+  ulp    = { f32 = 1, f64 = 1 }, fraction = "y",
   grad   = {
     x = [[ y == 0 ? 0 : grad * pow_slope(x, y, out) ]],
     y = [[ x == 0 && y >= 0 ? 0 : grad * (out * log(x)) ]],

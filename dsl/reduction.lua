@@ -7,7 +7,7 @@
 reduction "sum" {
   doc = "The sum. Integers are added as 64 bits, modulo 2^64. Never -0.",
   dtypes = real, accumulate = "wide", result = "wide", combine = "a + b", identity = 0, empty = 0, initial = "sum_initial",
-  finish = { integer = "a", floating = "a + 0" },
+  finish = { integer = "a", floating = "a + 0" }, picks = true,
   bound = { floating = "u * depth * sum(abs(x))" },
   grad = "grad",
   examples = { { x = { 1, 2, 4 }, out = 7 }, { x = {}, out = 0 } },

@@ -234,11 +234,11 @@ local function packed_op(model, op, built, heavy)
   for _, list in ipairs(op.backward_of and { op.reads, op.by } or {}) do
     for _, number_of in ipairs(list) do derivative[#derivative + 1] = string.pack("<I4", number_of) end
   end
-  return string.pack("<s4s4s4s4s4I4s4I4I4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
+  return string.pack("<s4s4s4s4s4I4s4I4I4I4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
                      kind.refusal and kind.refusal(op) or "", kind.may_come and 1 or 0, kind.runtime or kind.name,
                      kinds.class_number(op),
                      PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, whole, heavy and 1 or 0,
-                     #op.inputs, #op.outputs, #op.params, op.counts or 0)
+                     #op.inputs, #op.outputs, #op.params, op.counts or 0, op.fraction_in or 0)
     .. packed_numbers(kinds.roles(op) or {}) .. table.concat(results) .. table.concat(derivative) .. table.concat(args) .. table.concat(params)
     .. packed_rest(model, op, built)
 end

@@ -56,7 +56,7 @@ end
 local OP_SCHEMA = {
   doc = "string", dtypes = "table string", body = "string table", ulp = "table", domain = "table", examples = "table",
   params = "table", result = "string", outputs = "string", inputs = "string", grad = "string table boolean", grad_ulp = "table",
-  notes = "string", counts = "string", narrow = "table",
+  notes = "string", counts = "string", fraction = "string", narrow = "table",
 }
 
 -- The fields of an op of a kind that is declared by a word of its own, or of all others.
@@ -103,15 +103,16 @@ local function parse_narrow(state, index, name, fields, op)
   return bodies
 end
 
--- counts: the inputs that are whole numbers, though of a float dtype, by name. Returns them as bits; nil after an error.
-local function parse_counts(state, at, name, text, op)
+-- counts: the inputs that are whole numbers, though of a float dtype, by name; fraction: those that, where they are negative, make the
+-- result of integers a fraction. Returns them as bits; nil after an error.
+local function parse_inputs(state, at, name, field, text, op)
   local bits, listed = 0, text and parse_names(state, at, name, text, {}) or {}
   for _, item in ipairs(listed) do
     local before = bits
     for k, input in ipairs(op.inputs) do
       if input.name == item.name and not input.type then bits = bits | 1 << (k - 1) end
     end
-    if bits == before then return fail(state, at, "%s: counts: '%s' is no input of a dtype", name, item.name) end
+    if bits == before then return fail(state, at, "%s: %s: '%s' is no input of a dtype", name, field, item.name) end
   end
   return bits
 end
@@ -255,8 +256,9 @@ function M.declare(state, index, name, fields, default_inputs, declared)
   if #op.inputs > 8 then return fail(state, at, "%s: at most 8 inputs", name) end
   trouble = kind.check and kind.check(op, fields, model)
   if trouble then return fail(state, at, "%s: %s", name, trouble) end
-  op.counts = parse_counts(state, at, name, fields.counts, op)
-  if not op.counts then return end
+  op.counts = parse_inputs(state, at, name, "counts", fields.counts, op)
+  op.fraction_in = op.counts and parse_inputs(state, at, name, "fraction", fields.fraction, op)
+  if not op.fraction_in then return end
   op.outputs = parse_outputs(state, at, name, fields, op)
   if not op.outputs then return end
   op.assigns = fields.outputs ~= nil -- its body assigns its outputs

@@ -10,7 +10,7 @@
 -- `finds = "max"` or "min": the state is an element and its index, and the result the first NaN, or else the first of the largest
 -- (smallest); the kernel searches for it. "nanmax", "nanmin": the first of the largest (smallest) of what is not NaN. `absorbs = 1`: states
 -- are bytes, and a byte of this value combined with any other is itself, so what follows it is not read. `repeats = true`: a state
--- combined with itself is itself, and the order is free.
+-- combined with itself is itself, and the order is free. `picks = true`: where all elements but one are 0, it is that element.
 
 local row = require "gen.kinds.row"
 local source = require "gen.base.source"
@@ -25,11 +25,12 @@ M.calls_itself = true
 M.combine_claims = { commutative = true }
 M.schema = { initial = "string", last = "string", accumulate = "string", result = "string", combine = "string table",
              lift = "string table", finish = "string table", identity = "number boolean", empty = "number boolean", order = "string",
-             state = "string", finds = "string", bound = "string table", absorbs = "number", repeats = "boolean" }
+             state = "string", finds = "string", bound = "string table", absorbs = "number", repeats = "boolean",
+             picks = "boolean" }
 
 M.MAX_PARTS = 4 -- QN_ROW_MAX_PARTS of runtime/core/row/row_program.h
 
-local EXCLUDED = { "body", "outputs", "params", "counts" }
+local EXCLUDED = { "body", "outputs", "params", "counts", "fraction" }
 
 local FINDS = { max = true, min = true, nanmax = true, nanmin = true }
 
@@ -77,6 +78,9 @@ function M.trouble(fields, is_builtin, types)
   if fields.repeats and not (is_builtin and fields.order == "free") then
     return "repeats: only the library's own reductions may combine an element twice"
   end
+  if fields.picks and not (is_builtin and fields.identity == 0) then
+    return "picks: only the library's own reductions may give one element"
+  end
   if fields.empty == true then return "empty: expected a number, or false: an error" end
   return row.trouble(fields, is_builtin, types)
 end
@@ -91,7 +95,7 @@ function M.declare(op, fields, bodies, types)
   op.initial, op.last = fields.initial, fields.last
   op.reducer = { combine = bodies "combine", lift = fields.lift and bodies "lift", finish = fields.finish and bodies "finish",
                  is_free = fields.order == "free", empty = fields.empty, identity = fields.identity, finds = fields.finds,
-                 absorbs = fields.absorbs, is_repeatable = fields.repeats, parts = fields.state and M.parse_state(fields.state, types) }
+                 absorbs = fields.absorbs, picks = fields.picks, is_repeatable = fields.repeats, parts = fields.state and M.parse_state(fields.state, types) }
 end
 
 -- The body of the op.

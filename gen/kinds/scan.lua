@@ -35,9 +35,9 @@ M.MAX_OUTPUTS = 4 -- ORDER QN_SCAN_MAX_OUTPUTS of runtime/core/row/scan_op.h
 
 local COMPARED = { max = ">", min = "<" }
 
-local EXCLUDED = { "body", "params", "grad", "grad_ulp", "counts", "ulp" }
+local EXCLUDED = { "body", "params", "grad", "grad_ulp", "counts", "fraction", "ulp" }
 local AFTER = "apply an op to its result"
-local INSTEAD = { body = "it has lift, combine and finish", params = AFTER, counts = AFTER, ulp = "declare bound, the largest absolute error",
+local INSTEAD = { body = "it has lift, combine and finish", params = AFTER, counts = AFTER, fraction = AFTER, ulp = "declare bound, the largest absolute error",
                   grad = "declare its derivative behind it: adjoint \"NAME_backward\"", grad_ulp = "its derivative has a declaration of its own" }
 
 -- Whether an element of an op that finds takes the place of the one found before.

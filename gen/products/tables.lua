@@ -313,11 +313,15 @@ local function first_variants(types, op, records)
   return first, heavy
 end
 
--- The traits of the library's row that most ops do not have: the reason why the op is no part of an expression; the meaning of a
--- backward op's inputs and outputs.
-local function traits_of(op)
+-- The traits of the library's row that most ops do not have: the reason why the op is no part of an expression; what literals and
+-- NaNs mean to it; the meaning of a backward op's inputs and outputs.
+local function traits_of(op, records)
   local refusal, out = kinds.of(op).refusal, {}
   if refusal then out[1] = ".refusal = " .. c.string(refusal(op)) .. (kinds.of(op).may_come and ", .may_come = 1" or "") end
+  local sees_signs = false
+  for _, record in ipairs(records) do sees_signs = sees_signs or record.sees_signs end
+  if sees_signs then out[#out + 1] = ".looks_at_sign = 1" end
+  if (op.fraction_in or 0) > 0 then out[#out + 1] = string.format(".fraction_in = 0x%x", op.fraction_in) end
   if op.backward_of then
     out[#out + 1] = string.format(".is_backward = 1,\n      .reads = {%s},\n      .by = {%s}", table.concat(op.reads, ", "),
                                   table.concat(op.by, ", "))
@@ -353,7 +357,7 @@ local function builtin_row(types, op, built, records, bool_in, whole_in, is_ther
       .. (whole_in > 0 and string.format(" .whole_in = 0x%xu,", whole_in) or ""), heavy and " .heavy = 1," or "",
     #own > 0 and "\n    .own = " .. table.concat(own, " | ") .. "," or "",
     #mask > 0 and table.concat(mask, " | ") or "0",
-    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), is_library and traits_of(op) or "",
+    #records > 0 and "variants_" .. op.c_name or "NULL", #records, table.concat(first, ", "), is_library and traits_of(op, records) or "",
     of_kind and "\n    .of_kind = " .. of_kind .. "," or "",
     #ahead > 0 and string.format("\n    .ahead = (const qn_ahead[]){%s{NULL, NULL, 0}},", table.concat(ahead)) or "")
 end

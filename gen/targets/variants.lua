@@ -12,6 +12,7 @@
 
 local expr = require "gen.graph.body.expr"
 local dag_of = require "gen.graph.dag.dag"
+local evaluate = require "gen.graph.dag.evaluate"
 local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
 local partial = require "gen.graph.dag.partial"
@@ -160,7 +161,7 @@ function M.of_op(types, op, wanted, policy, dag_for, combine_for)
   for _, K in ipairs(M.kernel_dtypes(types, op, wanted)) do
     local dag = dag_for(op, K)
     local weight = M.weight(dag)
-    local heavy = weight > M.HEAVY_NODES
+    local heavy, sees_signs = weight > M.HEAVY_NODES, evaluate.sees_signs(types, dag)
     local seen = {}
     local function add(D, rank, classes)
       local dtypes = M.operand_dtypes(op, D)
@@ -168,8 +169,8 @@ function M.of_op(types, op, wanted, policy, dag_for, combine_for)
       if seen[name] then return end
       seen[name] = true
       records[#records + 1] = { name = name, op = op, K = K, D = D, dtypes = dtypes, rank = rank, classes = classes,
-                                heavy = heavy, weight = weight, template = "elementwise",
-                                dag = op.narrow and op.narrow[D] and dag_for(op, K, D) or nil }
+                                 heavy = heavy, weight = weight, sees_signs = sees_signs, template = "elementwise",
+                                 dag = op.narrow and op.narrow[D] and dag_for(op, K, D) or nil }
     end
     if policy.variants == "full" then
       local ranks = policy.ranks or M.RANKS

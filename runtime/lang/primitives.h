@@ -12,7 +12,8 @@
 typedef enum qn_primitive_role {
   QN_PRIMITIVE_PLAIN,
   QN_PRIMITIVE_SELECT,
-  QN_PRIMITIVE_CONVERT,   /* the same number in another type, or rounded to a dtype with another compute type */
+  QN_PRIMITIVE_CONVERT,   /* the same number in another type */
+  QN_PRIMITIVE_ROUND,     /* the number rounded to a dtype with another compute type, in that type */
   QN_PRIMITIVE_BITS,      /* the bits of a float as an integer */
   QN_PRIMITIVE_FROM_BITS, /* and back */
   QN_PRIMITIVE_LOOKUP
@@ -35,6 +36,7 @@ typedef struct qn_primitive {
   uint8_t arg_type;     /* qn_dtype of its last argument */
   uint8_t n_args;
   uint8_t role;         /* qn_primitive_role */
+  uint8_t looks_at_sign; /* of its last argument, of a NaN too */
   int32_t n_variants;
   const qn_variant *variants; /* of rank 1 or 2: all contiguous first (the only one of lookup); then, for two or three
                                  arguments, every proper subset of them broadcast */

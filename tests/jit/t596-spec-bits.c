@@ -330,7 +330,7 @@ static void note_row_names(const char *text) {
 
 /* Whether a word begins a field that only the library's own ops may have. */
 static int is_own_field(const char *p, size_t n) {
-  static const char *const fields[] = {"finds = \"", "initial = \"", "last = \"", "absorbs = ", "repeats = ", "special = {", "cases = {"};
+  static const char *const fields[] = {"finds = \"", "initial = \"", "last = \"", "absorbs = ", "repeats = ", "picks = ", "special = {", "cases = {"};
   for (size_t i = 0; i < sizeof fields / sizeof *fields && n; i++)
     if (strncmp(p, fields[i], strlen(fields[i])) == 0) return 1;
   return 0;

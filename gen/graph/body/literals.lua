@@ -129,8 +129,9 @@ function Scope:literal_op(op, values, which, node)
   local are_literals, are_whole = literals(values, function(k) return k <= n_in and op.inputs[k].type == "bool" end)
   if not are_literals then return nil end
   local is_whole = are_whole and not op_types.is_floating(types, op) and op_types.is_listed(op, "i64")
-  -- an integer to a negative power is a fraction
-  if op.name == "pow" and #values == 2 and is_whole and values[2].weak < 0 and not values[2].is_pattern then is_whole = false end
+  for k = 1, is_whole and n_in or 0 do
+    if (op.fraction_in or 0) >> (k - 1) & 1 == 1 and values[k].weak < 0 and not values[k].is_pattern then is_whole = false end
+  end
   local D = is_whole and "i64" or "f64"
   local fixed = op.outputs[which].type
   if not op_types.compute_type(types, op, D) then self:fail(node, "%s does not take %s", op.name, D) end

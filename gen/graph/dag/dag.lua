@@ -20,7 +20,7 @@ local SIGNLESS_LEAVES = { input = true, param = true, const = true }
 function M.is_signless(op) return SIGNLESS_LEAVES[op] or (primitives.of[op] and primitives.of[op].signless) or false end
 
 -- Operations that see the sign bit of their last argument, of an operand's NaN, too.
-M.LOOKS_AT_SIGN = { signbit = true, copysign = true }
+function M.looks_at_sign(op) return primitives.of[op] ~= nil and primitives.of[op].looks_at_sign == true end
 
 -- Whether a node is an operand as it lies in memory. A stage's inputs may have been computed by others: is_computed.
 function M.is_operand(node) return node.op == "input" and not node.is_computed end
@@ -175,7 +175,7 @@ function Dag:without_rare(node, known)
       is_new = is_new or args[k] ~= arg
     end
     local last = args[#args]
-    if is_new and M.LOOKS_AT_SIGN[value.op] and last ~= value.args[#args] then args[#args] = self:computed(last) end
+    if is_new and M.looks_at_sign(value.op) and last ~= value.args[#args] then args[#args] = self:computed(last) end
     known[node] = is_new and self:make(value.op, value.type, args) or value
   end
   return known[node]

@@ -33,7 +33,8 @@ end
 M.apply, M.value_of = apply, value_of
 
 -- The outputs of a DAG, as many results, for inputs and params given by name; nil where one of these is no value of its type.
-function M.run(types, dag, values)
+-- sign_of: input node -> a number with the sign that operations see in it, or nil
+function M.run(types, dag, values, sign_of)
   local result = {}
   for _, node in ipairs(dag_of.order(dag.outputs)) do
     if node.op == "input" or node.op == "param" then
@@ -42,12 +43,39 @@ function M.run(types, dag, values)
     else
       local args = {}
       for k, arg in ipairs(node.args) do args[k] = result[arg] end
+      local sign = sign_of and dag_of.looks_at_sign(node.op) and sign_of[node.args[#args]]
+      args[#args] = sign or args[#args]
       result[node] = apply(node, args, types)
     end
   end
   local list = {}
   for k, node in ipairs(dag.outputs) do list[k] = result[node] end
   return table.unpack(list)
+end
+
+local OTHERS = { 0.5, -2.0, 0.0 }
+
+-- Whether some output of a DAG depends on the sign of a NaN in an input. Tried with a few values of the others.
+function M.sees_signs(types, dag)
+  local seen = {}
+  for _, node in ipairs(dag_of.order(dag.outputs)) do
+    local last = node.args[#node.args]
+    if dag_of.looks_at_sign(node.op) and dag_of.is_operand(last) then seen[last] = true end
+  end
+  for input in pairs(seen) do
+    for _, other in ipairs(OTHERS) do
+      local values = {}
+      for _, list in ipairs { dag.inputs, dag.params } do
+        for _, node in ipairs(list) do values[node.name] = types.by_name[node.type].kind == "float" and other or 0 end
+      end
+      values[input.name] = 0 / 0
+      local plus, minus = { M.run(types, dag, values, { [input] = 1.0 }) }, { M.run(types, dag, values, { [input] = -1.0 }) }
+      for k, x in ipairs(plus) do
+        if x ~= minus[k] and (x == x or minus[k] == minus[k]) then return true end
+      end
+    end
+  end
+  return false
 end
 
 -- The distance of two floats in units in the last place of `wanted`.

@@ -39,7 +39,7 @@ function M.program(program, is_row_input)
     end
     for _, reduce in ipairs(stage.reduces) do
       local pick = picks and picks[reduce.from]
-      if pick and reduce.op.name == "sum" and reduce.op.builtin then
+      if pick and reduce.op.reducer.picks then
         made.stages[#made.stages + 1] = { is_row = true, ins = { pick.element or { input = rows.INDEX }, pick.at }, outs = { { row = reduce.to } }, reduces = {} }
         is_any = true
       else

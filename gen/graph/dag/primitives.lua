@@ -12,6 +12,7 @@
 --   result      the result's type if it is not that of the arguments: "bool"
 --   call        a body may call it by its name
 --   operator    its sign in a body; prefix: that of one operand
+--   looks_at_sign   it sees the sign bit of its last argument, of an operand's NaN, too
 --   signless    the result is the same bits for integers of either sign
 --   fold        (x, y, type): the result on integers, exact modulo 2^bits; folds constants, and evaluates
 --   simplify    (dag, type name, args): an existing node equal to the result, or nil
@@ -239,7 +240,7 @@ primitive {
 }
 
 primitive {
-  name = "copysign", arguments = 2, takes = "float", call = true, family = "float",
+  name = "copysign", arguments = 2, takes = "float", call = true, family = "float", looks_at_sign = true,
   doc = "The magnitude of x with the sign of y: as it lies in memory where y is an operand; a NaN that was computed counts as positive.",
   evaluate = arithmetic.copysign,
   derive = { "x == 0 ? 0 : signbit(x) == signbit(y) ? grad : -grad", "0" },
@@ -249,7 +250,7 @@ primitive {
 }
 
 primitive {
-  name = "signbit", arguments = 1, takes = "float", result = "bool", call = true, family = "float",
+  name = "signbit", arguments = 1, takes = "float", result = "bool", call = true, family = "float", looks_at_sign = true,
   doc = "Whether the sign bit is set, of -0 too; of a NaN as it lies in memory where x is an operand, false where it was computed.",
   evaluate = function(x) return x == x and arithmetic.is_negative(x) and 1 or 0 end,
   c = { of_operand = "q_raw_signbit_$f($1)", bool = "q_signbit_$f($1)" },

@@ -272,10 +272,11 @@ function M.table(list, banner)
                                           table.concat(lines, "\n"))
     end
     local rule = rule_of[primitive.op]
-    rows[#rows + 1] = string.format('  {"%s", %s, %s, %d, QN_PRIMITIVE_%s, %d, %s, %s},', primitive.op,
+    rows[#rows + 1] = string.format('  {"%s", %s, %s, %d, QN_PRIMITIVE_%s, %d, %d, %s, %s},', primitive.op,
                                     tables.dtype_constant(primitive.type),
                                     tables.dtype_constant(primitive.args[#primitive.args]), #primitive.args,
-                                    primitive.name and "CONVERT" or ROLES[primitive.op] or "PLAIN", #primitive.records,
+                                    primitive.name and "ROUND" or ROLES[primitive.op] or "PLAIN",
+                                    dag_of.looks_at_sign(primitive.op) and 1 or 0, #primitive.records,
                                     array_of[key], rule and string.format("&rules[%d]", rule) or "NULL")
   end
   local constants = {}

@@ -23,7 +23,7 @@ function M.looked_at(nodes)
   for _, node in ipairs(nodes) do
     local last = node.args[#node.args]
     if node.op == "raw" then set[last] = set[last] or "bits" end
-    if dag_of.LOOKS_AT_SIGN[node.op] and dag_of.is_operand(last) then set[last] = "sign" end
+    if dag_of.looks_at_sign(node.op) and dag_of.is_operand(last) then set[last] = "sign" end
   end
   return set
 end

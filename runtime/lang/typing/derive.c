@@ -154,7 +154,7 @@ static int32_t of_primitive(walk *w, int32_t value) {
   if (primitive_of->role == QN_PRIMITIVE_BITS) return grad < 0 ? -1 : refuse(w, "as_i32 and as_i64");
   if (!is_float(w, value) || primitive_of->role == QN_PRIMITIVE_FROM_BITS) return -1;
   if (primitive_of->role == QN_PRIMITIVE_SELECT) return of_select(w, value);
-  if (primitive_of->role == QN_PRIMITIVE_CONVERT)
+  if (primitive_of->role == QN_PRIMITIVE_CONVERT || primitive_of->role == QN_PRIMITIVE_ROUND)
     return grad < 0 || type_of(w, grad) == type ? grad : primitive(w, "cast", type, 1, &grad);
   for (int32_t k = 0; k < n && !w->wrong && !w->failed; k++) {
     const int32_t of_argument = w->grads[argument(w, value, k)];

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/op_traits.h"
 #include "core/cpu/job.h"
 #include "core/op/backend.h"
 #include "core/op/kind.h"
@@ -88,8 +89,9 @@ static int made_of(qn_typing *t, uint64_t bits, uint8_t dtype, qn_typing_operand
 static uint8_t dtype_of(const qn_builtin *builtin, int32_t n_in, int32_t n, const qn_typing_operand *x) {
   int is_whole = builtin->promotion == QN_PROMOTION_COMMON && builtin->dtypes >> QN_I64 & 1;
   for (int32_t k = 0; k < n; k++) is_whole &= x[k].kind != QN_NUMBER || !x[k].number.is_float || (k < n_in && builtin->bool_in >> k & 1);
-  /* an integer to a negative power is a fraction */
-  if (is_whole && strcmp(builtin->info.name, "pow") == 0 && n == 2 && x[1].number.v.i < 0 && !x[1].number.is_pattern) is_whole = 0;
+  const uint32_t fraction_in = is_whole && builtin->traits ? builtin->traits->fraction_in : 0;
+  for (int32_t k = 0; k < n; k++)
+    if (fraction_in >> k & 1 && x[k].number.v.i < 0 && !x[k].number.is_pattern) is_whole = 0;
   if (is_whole) return QN_I64;
   return builtin->dtypes >> QN_F64 & 1 ? QN_F64 : QN_DTYPE_NONE;
 }

@@ -111,7 +111,7 @@ void qn_specialisation_free(qn_specialisation *specialisation) {
 static void leave_unrounded(qn_typed *typed) {
   for (int32_t k = 0; k < typed->n_out; k++) {
     const qn_value *value = &typed->values[typed->out[k]];
-    if (value->kind == QN_VALUE_PRIMITIVE && strcmp(value->primitive->op, "cast") == 0) typed->out[k] = typed->args[value->first_arg];
+    if (value->kind == QN_VALUE_PRIMITIVE && value->primitive->role == QN_PRIMITIVE_CONVERT) typed->out[k] = typed->args[value->first_arg];
   }
 }
 

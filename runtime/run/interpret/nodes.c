@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/op_traits.h"
 #include "core/base/status.h"
 #include "core/op/kind.h"
 #include "lang/op_lines.h"
@@ -78,9 +79,6 @@ static int32_t step_node(builder *b, qn_node step, const int32_t *args) {
   return add_node(b, step);
 }
 
-/* Whether the result of a primitive, or of a built op, depends on the sign of a NaN. */
-static int looks_at_sign(const char *name) { return strcmp(name, "signbit") == 0 || strncmp(name, "copysign", 8) == 0; }
-
 /* The argument whose sign is read. An operand is noted in `signs` and keeps its NaN; a copied value's NaN becomes canonical. */
 static int32_t sign_of(builder *b, int32_t at) {
   const qn_node *node = &b->n.nodes[at];
@@ -93,7 +91,7 @@ static int32_t primitive_node(builder *b, const qn_primitive *primitive, const i
   const int32_t last = primitive->n_args - 1;
   int32_t args[QN_OP_LINE_MAX_ARGS + 1];
   memcpy(args, given, (size_t)(primitive->n_args + n_params) * sizeof *args);
-  if (looks_at_sign(primitive->op)) args[last] = sign_of(b, args[last]);
+  if (primitive->looks_at_sign) args[last] = sign_of(b, args[last]);
   return step_node(b, (qn_node){.type = primitive->type, .variants = primitive->variants, .n_variants = primitive->n_variants,
                              .n_args = primitive->n_args, .n_params = n_params}, args);
 }
@@ -250,7 +248,7 @@ static void builtin_nodes(builder *b, const qn_value *value, const int32_t *args
   const qn_builtin *builtin = value->op->builtin;
   const int32_t n_out = builtin->info.n_out;
   int is_move = builtin->kind->keeps_bits;
-  const int is_signed = looks_at_sign(builtin->info.name);
+  const int is_signed = builtin->traits && builtin->traits->looks_at_sign;
   uint8_t K = is_move ? qn_dtype_infos[value->kernel_dtype].bits_dtype : value->kernel_dtype;
   const qn_variant *variants = builtin->variants + builtin->first[K];
   int32_t own[QN_MAX_OPERANDS + QN_MAX_PARAMS];

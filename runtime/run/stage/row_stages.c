@@ -269,7 +269,7 @@ static quern_status add_stage(builder *b, int32_t n, const int32_t *roots, const
 /* The input that a reduction takes as it lies, converted to its accumulators' dtype; -1: its argument is computed. */
 static int32_t plain_input(const builder *b, int32_t i) {
   const qn_value *value = value_at(b, i);
-  if (value->kind == QN_VALUE_PRIMITIVE && value->primitive->role == QN_PRIMITIVE_CONVERT && strcmp(value->primitive->op, "cast") == 0)
+  if (value->kind == QN_VALUE_PRIMITIVE && value->primitive->role == QN_PRIMITIVE_CONVERT)
     value = value_at(b, arg_at(b, value, 0));
   if (value->kind == QN_VALUE_INDEX && value == value_at(b, i)) return QN_ROW_INDEX;
   return value->kind == QN_VALUE_INPUT ? QN_ROW_INPUT + value->index : -1;

@@ -61,6 +61,7 @@ static void read_op(qn_packed *r, qn_spec_op *op, op_lengths *lengths) {
   rule.info.n_out = (int32_t)qn_packed_u32(r);
   rule.info.n_params = (int32_t)qn_packed_u32(r);
   rule.info.counts = qn_packed_u32(r);
+  const uint8_t fraction_in = (uint8_t)qn_packed_u32(r);
   uint8_t roles[QN_MAX_PARAMS];
   lengths->roles = (int32_t)qn_packed_u32(r);
   if (lengths->roles != 0 && lengths->roles != rule.info.n_params) r->is_short = 1;
@@ -71,7 +72,8 @@ static void read_op(qn_packed *r, qn_spec_op *op, op_lengths *lengths) {
   if (r->is_short) return;
   for (int32_t k = 0; k < lengths->roles; k++) roles[k] = (uint8_t)qn_packed_u32(r);
   for (int32_t k = 0; k < rule.info.n_out; k++) rule.results[k] = (uint8_t)qn_packed_u32(r);
-  qn_op_traits traits = {.refusal = *refusal ? refusal : NULL, .may_come = (uint8_t)may_come, .is_backward = (uint8_t)qn_packed_u32(r)};
+  qn_op_traits traits = {.refusal = *refusal ? refusal : NULL, .may_come = (uint8_t)may_come, .fraction_in = fraction_in,
+                         .is_backward = (uint8_t)qn_packed_u32(r)};
   for (int32_t k = 0; traits.is_backward && k < rule.info.n_in; k++) traits.reads[k] = (uint8_t)qn_packed_u32(r);
   for (int32_t k = 0; traits.is_backward && k < rule.info.n_out; k++) traits.by[k] = (uint8_t)qn_packed_u32(r);
   quern_arg_info *args = op ? (quern_arg_info *)(op + 1) : NULL;
