@@ -317,7 +317,7 @@ end
 -- backward op's inputs and outputs.
 local function traits_of(op)
   local refusal, out = kinds.of(op).refusal, {}
-  if refusal then out[1] = ".refusal = " .. c.string(refusal(op)) .. (kinds.of(op).may_come and ", .may_come = 1" or "") end
+  if refusal then out[1] = ".refusal = " .. c.string(refusal(op)) .. (kinds.of(op).allowed_in_expression and ", .is_limit = 1" or "") end
   if op.backward_of then
     out[#out + 1] = string.format(".is_backward = 1,\n      .reads = {%s},\n      .by = {%s}", table.concat(op.reads, ", "),
                                   table.concat(op.by, ", "))
