@@ -3,6 +3,8 @@
 -- Names of other languages and libraries that people type in expressions, and one sentence for each: what to write here, or that there
 -- is none. Data; runtime/lang/foreign_names.h has the same tables. A name that an op or a primitive has needs no row.
 
+local source = require "gen.base.source"
+
 local M = {}
 
 -- Modules that names of functions and constants are written with: np.exp.
@@ -29,7 +31,7 @@ aliases {
   less_or_equal = "less_equal", power = "pow", product = "prod", rad2deg = "degrees", right_shift = "bitwise_right_shift",
   true_divide = "divide", float_divide = "divide", alltrue = "all", sometrue = "any", bitwise_left = "bitwise_left_shift",
   count = "count_nonzero", minus = "subtract", plus = "add", times = "multiply", expit = "sigmoid", logistic = "sigmoid",
-  mod = "remainder",
+  mod = "remainder", ln = "log", sqr = "square", sgn = "sign",
 }
 functions {
   mod = "write remainder(x, y), with the sign of y, or fmod(x, y), with that of x",
@@ -66,6 +68,8 @@ functions {
   zeros_like = "write 0 * x",
   ones_like = "write 0 * x + 1",
   exp10 = "write pow(10, x)",
+  zeros = "write the number: operands are broadcast by themselves",
+  ones = "write the number: operands are broadcast by themselves",
 }
 
 -- math.h
@@ -119,6 +123,7 @@ functions {
 functions {
   char = "write a cast, (i8)x",
   bool_ = "write a cast, (bool)x",
+  cast = "write a cast, (f32)x",
   half = "write a cast, (f16)x",
   bfloat16 = "write a cast, (bf16)x",
   float16 = "write a cast, (f16)x",
@@ -144,8 +149,14 @@ local TRUTH = "conditions are comparisons, such as x == x"
 local FUNCTION = "an expression is a formula of its operands, without functions of its own"
 local INDEX = "operands are whole tensors: give a view"
 local NONE = "there is no such value: leave it out"
+local LIMIT = "write the number, for a dtype's last bit such as 0x1p-23"
+local LIMITS = "FLT_MAX FLT_MIN FLT_EPSILON DBL_MAX DBL_MIN DBL_EPSILON INT_MAX INT_MIN INT32_MAX INT32_MIN INT64_MAX INT64_MIN"
 for sentence, names in pairs {
-  [CHOICE] = "if else elif", [LOOP] = "for while", [TRUTH] = "True False true false", [FUNCTION] = "def import", [NONE] = "None",
+  [CHOICE] = "if else elif", [LOOP] = "for while", [TRUTH] = "True False true false", [FUNCTION] = "def import",
+  [NONE] = "None NULL null nullptr nil", ["write INFINITY"] = "Inf INF Infinity", ["write NAN"] = "NaN", ["write 2 * PI"] = "M_2PI",
+  ["write PI"] = "M_PI", ["write PI / 2"] = "M_PI_2", ["write PI / 4"] = "M_PI_4", ["write E"] = "M_E", ["write LN2"] = "M_LN2",
+  ["write LN10"] = "M_LN10", ["write LOG2E"] = "M_LOG2E", ["write LOG10E"] = "M_LOG10E", ["write SQRT2"] = "M_SQRT2",
+  ["write SQRT1_2"] = "M_SQRT1_2", [LIMIT] = LIMITS,
 } do
   for name in names:gmatch "%S+" do M.words[name] = { sentence, is_refused = true } end
 end
@@ -154,7 +165,7 @@ for name, sentence in pairs {
   short = "the dtype is i16", unsigned = "the dtypes are u8 to u64", ["const"] = "a local is declared with its dtype, or auto",
   var = "a local is declared with its dtype, or auto", let = "a local is declared with its dtype, or auto",
   ["and"] = "write &&", ["or"] = "write ||", ["not"] = "write !", -- of bodies: in a host's expression they are signs
-  ["then"] = CHOICE, switch = CHOICE, ["do"] = LOOP, ["function"] = FUNCTION, lambda = FUNCTION, null = NONE, NULL = NONE, nullptr = NONE,
+  ["then"] = CHOICE, switch = CHOICE, ["do"] = LOOP, ["function"] = FUNCTION, lambda = FUNCTION,
   ["in"] = LOOP, is = "write ==", xor = "write ^ of integers or conditions", mod = M.functions.mod, div = "write x / y or floor_divide(x, y)",
   ["["] = INDEX, ["]"] = INDEX, ["@"] = M.functions.matmul, ["$"] = "names have letters, digits and _",
 } do M.words[name] = { sentence } end
@@ -175,6 +186,12 @@ function M.of_function(name, knows)
   local double = name:match "^(.+)[fl]$"
   if not double then return nil end
   return knows(double) and "write " .. double or M.functions[double]
+end
+
+-- What follows an unknown name of an op in a message: what to write, or the nearest name. ops: name -> op
+function M.advice(name, ops)
+  local sentence = M.of_function(name, function(other) return ops[other] end)
+  return sentence and ": " .. sentence or source.suggest(name, ops)
 end
 
 return M

@@ -6,7 +6,7 @@
 --   name, mark, schema    of a kind; the field of a spec by which an op is of it (elementwise: none), with its type
 --   class                 quern_op_info's: basic, dynamic
 --   computes              its kernels compute in dtypes, and are measured
---   is_bits               its kernels see bits of a size
+--   is_bits               its kernels depend on the size of elements only
 --   has_body, has_derivative, may_alias, may_be_added, only_cpu, no_outputs, no_result, has_strided_forms
 --   beside_cpu            why a tree for CUDA alone has no kernels of it; nil: it has
 --   needs_runtime         why its kernels serve no dispatcher but the runtime's; nil: they do

@@ -3,6 +3,7 @@
 -- The plan of a run: options -> ops, dtypes, records of kernels. Makes no text.
 
 local expr = require "gen.graph.body.expr"
+local foreign = require "gen.front.foreign"
 local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
 local source = require "gen.base.source"
@@ -90,7 +91,7 @@ function M.sorted_ops(model, options, errors)
     if op then
       add(op)
     else
-      errors[#errors + 1] = string.format("--ops: unknown op '%s'%s", source.shown(name), source.suggest(name, model.op_of_name))
+      errors[#errors + 1] = string.format("--ops: unknown op '%s'%s", source.shown(name), foreign.advice(name, model.op_of_name))
     end
   end
   table.sort(ops, function(a, b) return order.less(a.name, b.name) end)

@@ -61,7 +61,7 @@ function M.dtype_header(types, banner)
 
 #include <stdint.h>
 
-/* ORDER DTYPE. QN_B8 ... are bits of a size, what moves compute on; no tensor has them. */
+/* ORDER DTYPE. QN_B8 ... are element sizes, for kernels that copy; no tensor has them. */
 typedef enum qn_dtype {
 ]] .. wrapped(names, "  ", ", ", 110) .. [[
 
@@ -512,6 +512,7 @@ M.KERNEL_MACROS = [[
 -- What the library has above the core: the fields of qn_above_table.
 local LIBRARY_ABOVE = {
   "quern_managed_alloc", "qn_extension_create", "qn_extension_destroy", "qn_extension_define", "qn_scratch_take", "qn_scratch_give",
+  "qn_foreign_op",
 }
 
 -- op_table.c.
@@ -525,7 +526,7 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
   local backends, headers, declared = {}, {}, {}
   if options.is_library then
     headers[1] = '#include <quern/dlpack_exchange.h>\n#include "base/op_traits.h"\n#include "base/own_ops.h"\n'
-      .. '#include "base/memory/scratch.h"\n#include "run/extension.h"\n'
+      .. '#include "base/memory/scratch.h"\n#include "lang/foreign_names.h"\n#include "run/extension.h"\n'
   end
   if #packs > 0 then backends[1] = "qn_backend_cpu" end
   for _, kind in ipairs(with_tables(kind_names)) do headers[#headers + 1] = '#include "' .. kind.table.header .. '"\n' end
@@ -566,7 +567,7 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
     .. (options.is_library and own_ops(ops) .. "\n" or "")
     .. pack_rows(types, packs, kind_names, options.unbuilt) .. "\n"
     .. string.format("const qn_above_table qn_above = {%s};\n\n",
-                     table.concat(options.is_library and LIBRARY_ABOVE or { "NULL", "NULL", "NULL", "NULL", "NULL", "NULL" }, ", "))
+                     table.concat(options.is_library and LIBRARY_ABOVE or { "NULL", "NULL", "NULL", "NULL", "NULL", "NULL", "NULL" }, ", "))
     .. table.concat(typed, "\n") .. "\n"
 end
 

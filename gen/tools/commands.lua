@@ -24,7 +24,7 @@ Writes kernels, their runtime and a header. A LIST is separated by commas.
                               conditions only #if 0 leaves any out]],
       options = {
         OUT, SPEC,
-        { "--ops", "LIST", "of the library's ops only these; default: all", complete = "op" },
+        { "--ops", "LIST", "of the library's ops only these; default: all; \"\": none", complete = "op" },
         { "--dtypes", "LIST", "only what is needed for these; default: all" },
         PREFIX,
         { "--target", "LIST", "of " .. table.concat(targets, ", ") .. " some or all; default: " .. targets[1], values = targets },

@@ -95,8 +95,8 @@ QUERN_API void quern_set_last_error(const char *text);
  *
  * Ends: the library's threads end when they have had nothing to do for a second; a process of which the main thread
  * left before ends then, too. A thread is not cancelled while it waits for a compile; asynchronous cancellation is
- * not supported. exit() waits at most a second for a compile under way (30 s where LLVM is a shared library, whose
- * destructors must not meet it). What ends a process at once (_exit(), a fatal signal) leaves the disk cache
+ * not supported. exit() waits at most a second for a compile under way (30 s where LLVM is a shared library: its
+ * destructors must not run during one). What ends a process at once (_exit(), a fatal signal) leaves the disk cache
  * readable: entries are written beside their place, then renamed.
  *
  * Exceptions: callbacks are called through C. An allocator may throw a C++ exception: it passes through
@@ -156,7 +156,7 @@ typedef struct quern_options {
   int64_t compile_cost_limit; /* instructions of a kernel, by an estimate before it is compiled. 0 = 8192 */
   int64_t spec_step_limit;    /* work for one spec with its derivatives, and for one kernel's text. 0 = 200 million, seconds */
   int64_t kernel_limit;       /* kernels in memory; above it those that no op refers to are freed, and while all are in use the
-                                 next expressions are interpreted. Each takes two mappings of the process. 0 = 4096 */
+                                 next expressions are interpreted. A hundred share four mappings of the process. 0 = 4096 */
   int64_t cache_bytes_limit;  /* bytes of the disk cache. 0 = 256 MiB */
 } quern_options;
 

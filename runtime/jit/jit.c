@@ -61,7 +61,7 @@ static void start(qn_jit *jit, qn_entry *entry) {
     qn_entry_set_failed(entry, "compiling at run time is off");
     return;
   }
-  if (jit->table.n_loaded >= jit->table.most && !jit->table.oldest) { /* each takes two mappings, of which a process has some 65,000 */
+  if (jit->table.n_loaded >= jit->table.most && !jit->table.oldest) {
     qn_entry_set_transient(entry, "as many kernels are in use as kernel_limit allows");
     return;
   }

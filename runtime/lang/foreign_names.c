@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "core/op/registry.h"
+
 static const qn_foreign *find(const qn_foreign *rows, int32_t n, const char *name, size_t size) {
   for (int32_t low = 0, high = n; low < high;) {
     const int32_t middle = low + (high - low) / 2;
@@ -33,4 +35,34 @@ size_t qn_foreign_module(const char *name, size_t size) {
     if (n + 1 < size && memcmp(name, *module, n) == 0 && name[n] == '.') return n + 1;
   }
   return 0;
+}
+
+/* The name without its first `from` bytes and without the last `cut`; 0: it is too long for a name that is known. */
+static int cut_name(const char *name, size_t from, size_t cut, char write[QN_ADVICE_BYTES]) {
+  const size_t size = strlen(name) - from - cut;
+  if (size >= QN_ADVICE_BYTES) return 0;
+  memcpy(write, name + from, size);
+  write[size] = 0;
+  return 1;
+}
+
+const char *qn_foreign_sentence(quern_ctx *ctx, const char *name, int (*knows)(quern_ctx *ctx, const char *name), char write[QN_ADVICE_BYTES]) {
+  const size_t size = strlen(name), module = qn_foreign_module(name, size);
+  const qn_foreign *row = qn_foreign_function(name + module, size - module);
+  *write = 0;
+  if (row) return row->sentence;
+  if (module) {
+    if (cut_name(name, module, 0, write) && knows(ctx, write)) return "write ";
+  } else if (size > 1 && (name[size - 1] == 'f' || name[size - 1] == 'l') && cut_name(name, 0, 1, write)) { /* math.h's for float, long double */
+    if (knows(ctx, write)) return "write ";
+    row = qn_foreign_function(write, size - 1);
+  }
+  *write = 0;
+  return row ? row->sentence : NULL;
+}
+
+static int has_op(quern_ctx *ctx, const char *name) { return qn_registry_find(ctx, name) != NULL; }
+
+const char *qn_foreign_op(quern_ctx *ctx, const char *name, char write[QN_ADVICE_BYTES]) {
+  return qn_foreign_sentence(ctx, name, has_op, write);
 }

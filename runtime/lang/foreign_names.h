@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/kernel_abi.h"
+
 typedef struct qn_foreign {
   const char *name, *sentence;
   uint8_t is_refused; /* it cannot be an input's name */
@@ -26,5 +28,12 @@ const qn_foreign *qn_foreign_word(const char *name, size_t size);
 
 /* The bytes of "np." in "np.sin"; 0: the name does not begin with a module's. */
 size_t qn_foreign_module(const char *name, size_t size);
+
+/* What is said of an unknown function: a sentence, to be followed by the text in `write`, which is "" or the name here; NULL: nothing.
+ * knows: whether there is a function of a name. */
+const char *qn_foreign_sentence(quern_ctx *ctx, const char *name, int (*knows)(quern_ctx *ctx, const char *name), char write[QN_ADVICE_BYTES]);
+
+/* As qn_above_table has it. */
+const char *qn_foreign_op(quern_ctx *ctx, const char *name, char write[QN_ADVICE_BYTES]);
 
 #endif

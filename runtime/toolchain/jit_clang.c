@@ -138,15 +138,15 @@ static void park(void) {
   pthread_mutex_unlock(&tier.lock);
 }
 
-/* What a compile that is to be over ends with. Called at safe points: between passes, and at expansions of macros. */
+/* The reason to end a compile early, or NULL. Called at safe points: between passes, and at expansions of macros. */
 static const char *is_over(const quern_clang_request *ask) {
   if (atomic_load_explicit(&tier.n_forks, memory_order_relaxed)) park();
   if (atomic_load_explicit(&tier.is_ending, memory_order_relaxed)) return "the process ends";
   return qn_clock_ms() > ask->until_ms ? "Clang took longer than a compile may (compile_ms_limit)" : NULL;
 }
 
-/* Waits a moment for a lane's compile, which then goes on until the process is gone, and finds nothing destroyed: the module drops
- * LLVM's destructors, unless LLVM is not its own. */
+/* Waits until `until` for a lane's compile. A compile that is late goes on until the process is gone. It finds nothing destroyed: the
+ * module drops LLVM's destructors, unless LLVM is a shared library. */
 static void stop_lane(lane *own, const struct timespec *until) {
   pthread_mutex_lock(&tier.lock);
   const int waits = (own->has_thread || own->is_retired) && !pthread_equal(own->thread, pthread_self());

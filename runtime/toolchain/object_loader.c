@@ -6,14 +6,12 @@
  * sections). Any other allocated section makes the loader refuse the object. Every number in the object is checked
  * before it is used.
  *
- * The image is one mapping: LEAD bytes, the text, and from the next page on the data. Its pages are written first, then
- * made executable or read-only, never both writable and executable. All relocations are relative, so they are computed
- * from offsets in the image; the mapping's address does not matter. */
-#if !defined(_GNU_SOURCE)
-#define _GNU_SOURCE /* MAP_ANONYMOUS */
-#endif
+ * The image has pages of text, LEAD bytes before the first, and pages of data some way behind them. They are written first,
+ * then made executable or read-only, never both writable and executable. All relocations are relative, so they are computed from
+ * offsets in the image; its address does not matter. */
 #include "toolchain/object_loader.h"
 #include "base/threads/transient.h"
+#include "toolchain/code_pages.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -22,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #if defined(__x86_64__) && defined(__LP64__)
 #define IS_X86_64 1
@@ -30,17 +27,15 @@
 #define IS_X86_64 0
 #endif
 
-#define PAGE 4096u               /* of x86-64; the largest alignment as well */
+#define PAGE QN_CODE_PAGE         /* of x86-64; the largest alignment as well */
 #define LEAD 64u                 /* before the text: -fsanitize=function reads in front of a function */
 #define MAX_BYTES (64u << 20)    /* of one section, and of the image */
-#define TRAP 0xcc                /* int3, where there is no code */
 #define NAME_SIZE 80             /* the most bytes of a name in a message */
 #define UNWIND_SECTION 0x70000001u /* SHT_X86_64_UNWIND */
 #define KNOWN_FLAGS ((uint64_t)(SHF_ALLOC | SHF_WRITE | SHF_EXECINSTR | SHF_MERGE | SHF_STRINGS | SHF_GROUP))
 
 struct qn_loaded {
-  void *image;
-  size_t size;
+  qn_code_pages pages;
   void *entry;
 };
 
@@ -49,7 +44,7 @@ typedef enum part { NOT_LOADED, TEXT, DATA } part;
 typedef struct section {
   Elf64_Shdr header;
   part part;
-  uint64_t at; /* in the image */
+  uint64_t at; /* in its part; of data, once there are pages, in the image */
 } section;
 
 typedef struct string_table {
@@ -66,8 +61,8 @@ typedef struct object {
   const unsigned char *symbols; /* n_symbols Elf64_Sym, unaligned */
   uint64_t n_symbols;
   uint32_t symbol_section;
-  uint64_t data_at, image_size; /* the data begins at a page */
-  unsigned char *image;
+  uint64_t text_size, data_size; /* whole pages */
+  qn_code_pages pages;
   char *why;
   size_t why_size;
 } object;
@@ -220,13 +215,15 @@ static int lay_out_part(object *o, part which, uint64_t *end) {
   return 1;
 }
 
+static uint64_t whole_pages(uint64_t bytes) { return (bytes + PAGE - 1) & -(uint64_t)PAGE; }
+
 static int lay_out(object *o) {
-  uint64_t end = LEAD;
-  if (!lay_out_part(o, TEXT, &end)) return 0;
-  o->data_at = end = (end + PAGE - 1) & -(uint64_t)PAGE;
-  if (!lay_out_part(o, DATA, &end)) return 0;
-  o->image_size = (end + PAGE - 1) & -(uint64_t)PAGE;
-  return 1;
+  uint64_t text = LEAD, data = 0;
+  if (!lay_out_part(o, TEXT, &text) || !lay_out_part(o, DATA, &data)) return 0;
+  o->text_size = whole_pages(text);
+  o->data_size = whole_pages(data);
+  if (o->text_size + o->data_size <= MAX_BYTES) return 1;
+  return refuse(o, "the object needs more than %u bytes of memory", MAX_BYTES);
 }
 
 /* ---- Symbols ---- */
@@ -321,7 +318,7 @@ static int apply(object *o, const section *target, const Elf64_Rela *r) {
     return refuse_section(o, target, "has a relocation that reaches too far");
   }
   const uint32_t word = (uint32_t)value;
-  memcpy(o->image + from, &word, sizeof word);
+  memcpy(o->pages.text + from, &word, sizeof word);
   return 1;
 }
 
@@ -352,12 +349,16 @@ static int relocate(object *o) {
 
 /* ---- Memory ---- */
 
+/* The image is filled from the first page of the text on: data lies so far behind it as its pages do. */
 static int fill(object *o) {
-  memset(o->image, TRAP, o->data_at);
+  const uint64_t data_at = (uint64_t)(o->pages.data - o->pages.text);
+  memset(o->pages.text, QN_CODE_TRAP, o->text_size);
+  memset(o->pages.data, 0, o->data_size);
   for (uint32_t i = 1; i < o->n_sections; i++) {
-    const section *s = &o->sections[i];
+    section *s = &o->sections[i];
+    if (s->part == DATA) s->at += data_at;
     if (s->part == NOT_LOADED || s->header.sh_type == SHT_NOBITS || s->header.sh_size == 0) continue;
-    memcpy(o->image + s->at, o->bytes + s->header.sh_offset, s->header.sh_size);
+    memcpy(o->pages.text + s->at, o->bytes + s->header.sh_offset, s->header.sh_size);
   }
   return relocate(o);
 }
@@ -382,25 +383,20 @@ static int refuse_mapping(object *o, const char *what) {
   const long most = n ? number_in("/proc/sys/vm/max_map_count") : -1;
   errno = error;
   if (most > 0 && n >= most - 16)
-    return refuse(o, "the process has %ld mappings of at most %ld (vm.max_map_count), and a kernel takes two: %s: %m", n, most, what);
+    return refuse(o, "the process has %ld mappings of at most %ld (vm.max_map_count): %s: %m", n, most, what);
   return refuse(o, "%s: %m", what);
 }
 
-static int protect(object *o) {
-  if (mprotect(o->image, o->data_at, PROT_READ | PROT_EXEC))
-    return refuse_mapping(o, errno == ENOMEM ? "no memory for executable pages: mprotect" : "this system grants no executable memory: mprotect");
-  if (o->image_size > o->data_at && mprotect(o->image + o->data_at, o->image_size - o->data_at, PROT_READ))
-    return refuse_mapping(o, "the object's data cannot be made read-only: mprotect");
-  return 1;
+static int seal(object *o) {
+  if (qn_code_pages_seal(&o->pages)) return 1;
+  return refuse_mapping(o, errno == ENOMEM ? "no memory for executable pages: mprotect" : "this system grants no executable memory: mprotect");
 }
 
-/* Maps the image and makes it ready. */
+/* Takes pages for the image and makes it ready. */
 static int map(object *o) {
-  void *image = mmap(NULL, o->image_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (image == MAP_FAILED) return refuse_mapping(o, "no memory for the object's code: mmap");
-  o->image = image;
-  if (fill(o) && protect(o)) return 1;
-  munmap(image, o->image_size);
+  if (!qn_code_pages_take(o->text_size, o->data_size, &o->pages)) return refuse_mapping(o, "no memory for the object's code: mmap");
+  if (fill(o) && seal(o)) return 1;
+  qn_code_pages_give(&o->pages);
   return 0;
 }
 
@@ -410,7 +406,7 @@ static int load(object *o, const char *symbol, qn_loaded *loaded) {
   uint64_t entry = 0;
   if (!IS_X86_64) return refuse(o, "objects are loaded on x86-64 only");
   if (!read_sections(o) || !lay_out(o) || !find_entry(o, symbol, &entry) || !map(o)) return 0;
-  *loaded = (qn_loaded){o->image, o->image_size, o->image + entry};
+  *loaded = (qn_loaded){o->pages, o->pages.text + entry};
   return 1;
 }
 
@@ -435,13 +431,13 @@ void *qn_object_entry(const qn_loaded *loaded) {
 }
 
 size_t qn_object_size(const qn_loaded *loaded) {
-  return loaded->size;
+  return loaded->pages.text_size + loaded->pages.data_size;
 }
 
 void qn_object_unload(qn_loaded *loaded) {
   const int kept_errno = errno;
   if (!loaded) return;
-  munmap(loaded->image, loaded->size);
+  qn_code_pages_give(&loaded->pages);
   free(loaded);
   errno = kept_errno;
 }

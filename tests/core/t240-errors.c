@@ -454,6 +454,16 @@ static void test_find(void) {
     is_int(quern_op_find(NULL, others[i], &op), QUERN_E_NOTFOUND, "find %s", others[i]);
     ok(!strstr(quern_last_error(), "nearest"), "  nothing is near: %s", quern_last_error());
   }
+  static const char *const foreign[][3] = {{"arcsin", "asin", "asin"}, {"np.sin", "sin", "sin"}, {"expf", "exp", "exp"}, {"ln", "log", "log"},
+                                           {"clampf", "clip", "clip"}, {"relu6", "clip", "clip(x, 0, 6)"}, {"sqr", "square", "square"}};
+  for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
+    if (!has_op(ref_op_find(foreign[i][1]))) continue;
+    char said[100];
+    quern_op *op = NULL;
+    snprintf(said, sizeof said, "there is no op %s: write %s", foreign[i][0], foreign[i][2]);
+    is_int(quern_op_find(NULL, foreign[i][0], &op), QUERN_E_NOTFOUND, "find %s, as other libraries call it", foreign[i][0]);
+    is_str(quern_last_error(), said, "  it is said what it is here");
+  }
   for (int i = 0; i < 8; i++) {
     if (!has_op(ref_op_find(names[i].nearest))) continue;
     quern_op *op = (quern_op *)&op;
@@ -468,6 +478,11 @@ static void test_find(void) {
   memset(name, 'a', sizeof name);
   name[5000] = 0;
   is_int(quern_op_find(NULL, name, &op), QUERN_E_NOTFOUND, "find 5000 letters");
+  memcpy(name, "np.", 3);
+  is_int(quern_op_find(NULL, name, &op), QUERN_E_NOTFOUND, "find 5000 letters of a module");
+  name[4999] = 'f';
+  is_int(quern_op_find(NULL, name + 3, &op), QUERN_E_NOTFOUND, "find 4997 letters and an f");
+  is_int(quern_op_find(NULL, "np.%s%n", &op), QUERN_E_NOTFOUND, "find a format in a module");
   is_int(quern_op_find(NULL, "add\n%s%n", &op), QUERN_E_NOTFOUND, "find a format");
   is_int(quern_op_at(NULL, -1, &op), QUERN_E_ARGUMENT, "at -1");
   is_int(quern_op_at(NULL, quern_op_count(NULL), &op), QUERN_E_ARGUMENT, "at count");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz_object_loader: any bytes are refused with a word or loaded; nothing is called. Built from this file and
- * runtime/toolchain/object_loader.c, with clang -fsanitize=fuzzer,address,undefined. */
+ * fuzz_object_loader: any bytes are refused with a word or loaded; nothing is called. Built from this file,
+ * object_loader.c and code_pages.c of runtime/toolchain, with clang -fsanitize=fuzzer,address,undefined. */
 #include <stdint.h>
 #include <stdlib.h>
 

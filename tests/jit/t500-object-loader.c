@@ -2,7 +2,8 @@
  * tags: memory
  *
  * t500: objects that the system's compiler makes are loaded and run, or refused with the reason; cut, flipped and
- * forged ones do no harm; what is mapped is never writable and executable, and is unmapped. */
+ * forged ones do no harm; what is mapped is never writable and executable, and is unmapped; many share a few mappings, in a
+ * forked child, too. */
 #include <elf.h>
 #include <errno.h>
 #include <linux/filter.h>
@@ -110,6 +111,16 @@ static const char *rights_at(const void *address) {
   return rights;
 }
 
+/* How many mappings the process has. */
+static int n_all_mappings(void) {
+  int n = 0;
+  FILE *maps = fopen("/proc/self/maps", "r");
+  if (!maps) bail("no /proc/self/maps");
+  for (int c; (c = getc(maps)) != EOF;) n += c == '\n';
+  fclose(maps);
+  return n;
+}
+
 /* How many mappings of no file are executable. */
 static int n_mappings(void) {
   int n = 0;
@@ -147,7 +158,6 @@ static void test_works(void) {
     ok(e.of_float(2, 2) == 9.25f && e.of_float(-1, 15) == -4.75f, "  its results");
     is_int(qn_object_size(loaded), 8192, "  a page of code and one of data");
     is_str(rights_at(e.address), "r-xp", "  code is not writable");
-    is_str(rights_at((char *)e.address + 4096), "r--p", "  data is read-only");
     qn_object_unload(loaded);
     is_int(errno, 77, "  errno is kept by unloading");
     is_str(rights_at(e.address), "", "  nothing is left of it");
@@ -219,6 +229,7 @@ static void test_alignment(void) {
     qn_loaded *loaded = load(b, "k");
     const unsigned char *t = loaded ? entry_of(loaded).of_nothing() : NULL;
     ok(t && (uintptr_t)t % (unsigned)align == 0 && *t == 99, "data aligned to %d (%s)", align, loaded ? "loaded" : why);
+    is_str(t ? rights_at(t) : "", "r--p", "  is read-only");
     qn_object_unload(loaded);
     free(b.bytes);
   }
@@ -430,22 +441,117 @@ static void test_damage(const char *name, blob b) {
   free(b.bytes);
 }
 
-static void test_unload(void) {
-  blob b = compile("c", "", table_text);
-  enum { N = 200 };
-  static qn_loaded *loaded[N];
-  const int before = n_mappings();
-  for (int i = 0; i < N; i++) loaded[i] = load(b, "k");
+enum { N = 1000, FEW = 60 }; /* kernels; the most mappings that they may take: two thousand, were each for itself */
+static qn_loaded *loaded_many[N];
+
+static int works(int i) { return loaded_many[i] && entry_of(loaded_many[i]).of_float(1, i) == (float)(i % 8) + 4.25f; }
+
+static int all_work(void) {
   int good = 1;
-  for (int i = 0; i < N; i++) good &= loaded[i] && entry_of(loaded[i]).of_float(1, i) == (float)(i % 8) + 4.25f;
-  ok(good, "%d copies work side by side", N);
-  const int between = n_mappings();
-  for (int i = 0; i < N; i++) qn_object_unload(loaded[i]);
-  const int after = n_mappings();
-  is_int(between, before + N, "  each is a mapping of its own");
-  is_int(after, before, "  which goes with it");
+  for (int i = 0; i < N; i++) good &= !loaded_many[i] || works(i);
+  return good;
+}
+
+/* Unloads those of which `is_meant`. */
+static void unload_some(int (*is_meant)(int i)) {
+  for (int i = 0; i < N; i++) {
+    if (!is_meant(i)) continue;
+    qn_object_unload(loaded_many[i]);
+    loaded_many[i] = NULL;
+  }
+}
+static int load_missing(blob b) {
+  int good = 1;
+  for (int i = 0; i < N; i++)
+    if (!loaded_many[i]) good &= (loaded_many[i] = load(b, "k")) != NULL;
+  return good;
+}
+static int is_any(int i) { return i >= 0; }
+static int is_odd(int i) { return i % 2; }
+static int is_third(int i) { return i % 3 == 0; }
+
+/* In a forked child: kernels of the parent run, are unloaded, and others are loaded; then new ones come and go. 0: all is well. */
+static int use_in_child(blob b, int most, int executable) {
+  if (!all_work()) return 1;
+  unload_some(is_third);
+  if (!load_missing(b) || !all_work()) return 2;
+  for (int round = 0; round < 20; round++) {
+    unload_some(round % 2 ? is_odd : is_third);
+    if (!load_missing(b) || !all_work()) return 3;
+  }
+  if (n_all_mappings() > most) {
+    fprintf(stderr, "# %d mappings in the child, %d wanted\n", n_all_mappings(), most);
+    return 4;
+  }
+  unload_some(is_any);
+  return n_mappings() == executable ? 0 : 5;
+}
+
+static void test_many(void) {
+  blob b = compile("c", "", table_text);
+  const int executable = n_mappings(), before = n_all_mappings();
+  ok(load_missing(b), "%d kernels side by side", N);
+  ok(all_work(), "  each works");
+  const int between = n_all_mappings();
+  ok(between - before <= FEW, "  in %d mappings", between - before);
+  unload_some(is_odd);
+  ok(n_all_mappings() <= between, "every other one unloaded: %d mappings", n_all_mappings() - before);
+  ok(all_work(), "  the others work");
+  ok(load_missing(b) && all_work(), "  new ones in their stead");
+  ok(n_all_mappings() <= between + 2, "  in as many mappings: %d", n_all_mappings() - before);
+
+  fflush(stdout);
+  int status = -1;
+  const pid_t pid = fork();
+  if (pid == 0) _exit(use_in_child(b, between + FEW, executable)); /* has its own beside its parent's */
+  for (int round = 0; round < 4; round++) {
+    unload_some(is_third);
+    if (!load_missing(b) || !all_work()) fail("round %d in the parent", round);
+  }
+  waitpid(pid, &status, 0);
+  is_int(WIFEXITED(status) ? WEXITSTATUS(status) : 100, 0, "a child has its parent's kernels, and loads others");
+  ok(all_work(), "  which changes nothing here");
+  unload_some(is_any);
+  is_int(n_mappings(), executable, "nothing is left of them");
   qn_object_unload(NULL);
   free(b.bytes);
+}
+
+/* Of a kernel that was unloaded traps remain beside the others, and of its data zeros or nothing. */
+static void test_remains(void) {
+  blob b = compile("c", "", table_text), t = compile("s", "", ".globl k\nk: lea t(%rip),%rax\n ret\n.section .rodata\nt: .byte 99\n");
+  qn_loaded *first = load(t, "k"), *second = load(b, "k");
+  if (!first || !second) bail("%s", why);
+  const unsigned char *code = qn_object_entry(first), *data = entry_of(first).of_nothing();
+  is_int(*data, 99, "data of a kernel");
+  qn_object_unload(first);
+  is_str(rights_at(code), "r-xp", "after unloading beside another one its pages stay");
+  ok(*code == 0xcc && *data == 0, "  without its bytes: 0x%x, %d", *code, *data);
+  first = load(t, "k");
+  ok(first && qn_object_entry(first) == (const void *)code && entry_of(first).of_nothing() == data && *data == 99, "  the next one takes them");
+  qn_object_unload(first);
+  qn_object_unload(second);
+  free(b.bytes);
+  free(t.bytes);
+}
+
+/* Kernels that are too large to share. */
+static void test_large(void) {
+  static const char *const texts[] = {".globl k\nk: lea t(%rip),%rax\n ret\n.zero 100000\n.section .rodata\nt: .byte 99\n",
+                                      ".globl k\nk: lea t(%rip),%rax\n ret\n.section .rodata\n.zero 100000\nt: .byte 99\n",
+                                      ".globl k\nk: lea t(%rip),%rax\n ret\n.zero 60000\n.section .rodata\n.zero 60000\nt: .byte 99\n"};
+  for (int i = 0; i < 3; i++) {
+    const int before = n_all_mappings();
+    qn_loaded *some[12];
+    blob b = compile("s", "", texts[i]);
+    int good = 1;
+    for (int k = 0; k < 12; k++) some[k] = load(b, "k"), good &= some[k] && *(const char *)entry_of(some[k]).of_nothing() == 99;
+    ok(good, "twelve large kernels (%s)", why);
+    ok(n_all_mappings() - before <= 25, "  in %d mappings", n_all_mappings() - before);
+    for (int k = 0; k < 12; k++) qn_object_unload(some[k]);
+    ok(n_all_mappings() <= before + 1, "  of which nothing is left");
+    free(b.bytes);
+  }
 }
 
 /* In a child to which the kernel grants no executable memory. */
@@ -520,7 +626,9 @@ int main(void) {
   test_forged();
   test_damage("a function with a table", compile("c", "", table_text));
   test_damage("two sections", compile("c", "-ffunction-sections -fasynchronous-unwind-tables", two_text));
-  test_unload();
+  test_many();
+  test_remains();
+  test_large();
   test_no_exec();
   test_no_mappings();
   char command[300];

@@ -271,6 +271,24 @@ static void test_kernels(void) {
   }
   ok(count_maps() <= after + 1, "a limit of kernels in memory: %d maps, then %d", after, count_maps());
   quern_ctx_release(ctx);
+
+  /* all in use */
+  enum { MANY = 40 };
+  quern_op *ops[MANY];
+  operands o;
+  ctx = ctx_of(QUERN_JIT_SYNC);
+  make(&o, "f32", "f32");
+  for (int k = 0; k < MANY; k++) {
+    sprintf(text, "x * %d.25 + 2", k);
+    ops[k] = op_from(ctx, text);
+    if (k == 1) after = count_maps();
+    is_int(operands_call(ops[k], &o, NULL), QUERN_OK, "a call");
+  }
+  is_str(tier_of(ops[MANY - 1], &o, NULL), compiler, "the last of %d is compiled", MANY);
+  ok(count_maps() - after <= 12, "%d expressions in use share mappings: %d more", MANY, count_maps() - after);
+  for (int k = 0; k < MANY; k++) quern_op_release(ops[k]);
+  operands_free(&o);
+  quern_ctx_release(ctx);
 }
 
 int main(void) {

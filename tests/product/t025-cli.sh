@@ -68,6 +68,8 @@ run 1 '  of generate' generate --out o --spec fifo
 says 'fifo: not a regular file'
 run 1 'an unknown op' generate --out o --ops ad
 says "unknown op 'ad', did you mean 'add'?"
+run 1 "NumPy's name of an op" generate --out o --ops arcsin
+says "unknown op 'arcsin': write asin"
 run 1 'an unknown dtype' generate --out o --dtypes f31
 says "unknown dtype 'f31', did you mean 'f32'?"
 run 1 'a dtype that is not there' generate --out o --dtypes c64

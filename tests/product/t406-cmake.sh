@@ -24,11 +24,15 @@ mkdir project
 cat >project/ops.lua <<'END'
 op "acme.blend" { doc = "The mean of x and y.", inputs = "x, y", dtypes = floating, body = "(x + y) / 2" }
 END
+cat >project/lone.lua <<'END'
+unary "lone.alone" { doc = "x + 1.", dtypes = floating, body = "x + 1" }
+END
 cat >project/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.20)
 project(uses C)
 find_package(Quern REQUIRED)
 quern_generate(TARGET acme OPS add clip sum DTYPES f32 SPECS ops.lua)
+quern_generate(TARGET lone DTYPES f32 SPECS lone.lua)
 quern_generate(TARGET pure PREFIX bare OPS multiply DTYPES f32 KERNELS_ONLY)
 quern_freeze(TARGET first SCAN first.c DTYPES f32)
 quern_freeze(TARGET second SCAN second.c DTYPES f32)
@@ -92,6 +96,7 @@ quern_status second(const DLTensor *x, const DLTensor *y, char *text, size_t siz
 }
 END
 try 'a project generates two trees and freezes two sources' cmake -S project -B built -G Ninja -DCMAKE_PREFIX_PATH="$work/installed"
+[ "$(cd built/lone.quern/kernels && echo *_op_*)" = lone_op_alone_cpu.c ]; ok $? 'a spec without OPS has its own ops only'
 try 'and is built' cmake --build built
 [ "$(built/own 2>&1 | tee said)" = '4 1' ]; ok $? "its ops run"
 [ "$(QUERN_JIT=off built/fused 2>&1 | tee said)" = '1 1 26' ]; ok $? 'both frozen folders serve it, without a compiler'
@@ -100,6 +105,15 @@ sed -i 's:/ 2":/ 4":' project/ops.lua
 try 'a spec is edited' cmake --build built
 [ "$(built/own 2>&1 | tee said)" = '2 1' ]; ok $? 'its op is generated again'
 cmake --build built >said 2>&1 && grep -q 'no work to do' said; ok $? 'once'
+mkdir both
+printf '%s\n' 'cmake_minimum_required(VERSION 3.20)' 'project(both C)' 'find_package(Quern REQUIRED)' 'include(both.cmake)' >both/CMakeLists.txt
+echo 'quern_generate(TARGET both OPS gelu ALL_OPS)' >both/both.cmake
+refused 'OPS and ALL_OPS together' 'OPS and ALL_OPS are given' cmake -S both -B both/built -G Ninja -DCMAKE_PREFIX_PATH="$work/installed"
+if [ "${QUERN_TEST_EXHAUSTIVE-}" = 1 ]; then
+  echo 'quern_generate(TARGET every ALL_OPS DTYPES f32 SPECS ../project/ops.lua KERNELS_ONLY)' >both/both.cmake
+  try 'ALL_OPS beside a spec' cmake -S both -B both/built -G Ninja -DCMAKE_PREFIX_PATH="$work/installed"
+  (cd both/built/every.quern && ls kernels/*_op_gelu_cpu.c kernels/*_blend_cpu.c) >said 2>&1; ok $? 'has them all'
+fi
 echo 'quern_generate(TARGET gone OPS gelo)' >>project/CMakeLists.txt
 refused 'an unknown op is named, and the nearest one' gelu cmake --build built
 

@@ -166,6 +166,8 @@ prints '^input x: .*f32'
 prints '^param slope: 0\.01$'
 quern 1 'ops of an unknown one' ops gelo
 says 'quern: there is no op gelo; the nearest name is gelu'
+quern 1 "ops of NumPy's name of one" ops arcsin
+says 'quern: there is no op arcsin: write asin'
 quern 1 'run of a misspelt op' run glu x=x.npy
 says "unknown function 'glu', did you mean"
 quern 1 'run of NumPy'"'"'s name of an op' run arcsin x=x.npy

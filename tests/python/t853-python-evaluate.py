@@ -152,6 +152,7 @@ if hasattr(quern, "asin"):
     raises(AttributeError, lambda: quern.matmul, "a name of the array API alone", "quern.array_api.matmul")
     raises(AttributeError, lambda: quern.argsort, "what Quern has not", "no op that sorts")
     raises(KeyError, lambda: quern.op("Gelu"), "an op in capitals", "the nearest name is gelu")
+    raises(KeyError, lambda: quern.op("arcsin"), "NumPy's name", "there is no op arcsin: write asin")
     raises(TypeError, lambda: quern.sum([1.0], dim=0), "PyTorch's word", "no argument dim; PyTorch's dim is axis here")
     raises(TypeError, lambda: quern.sum([1.0], keepdim=True), "another one", "keepdims here")
     raises(TypeError, lambda: quern.exp([1.0], dim=0), "without an axis", "no argument dim")

@@ -3,10 +3,10 @@
 # What find_package(Quern), FetchContent and add_subdirectory bring for projects that generate kernels of their own:
 #
 #   quern_generate(TARGET acme [PREFIX acme] [OPS gelu add ...] [DTYPES f16 f32 ...] [SPECS my_ops.lua ...]
-#                  [KERNELS_ONLY] [CUDA] [OPTIONS --no-threads ...])
+#                  [ALL_OPS] [KERNELS_ONLY] [CUDA] [OPTIONS --no-threads ...])
 #     The static library `acme`: kernels, their runtime, the headers acme.h and acme.hpp. PREFIX: what all names begin with; default:
-#     the target's name. OPS, DTYPES: default all, of the library; ops of SPECS come in any case. KERNELS_ONLY: no runtime. CUDA:
-#     kernels for CUDA, too. OPTIONS: others of `build.lua generate`.
+#     the target's name. SPECS: ops of one's own, all of them. OPS: those of the library; default: none beside SPECS, else all. ALL_OPS:
+#     all in any case. DTYPES: default all. KERNELS_ONLY: no runtime. CUDA: kernels for CUDA, too. OPTIONS: others of `build.lua generate`.
 #
 #   quern_freeze(TARGET fused RECORD fused.record | SCAN a.c b.c ... [DTYPES f32 ...] [PREFIX fused] [SPECS my_ops.lua ...])
 #     The kernels of expressions, built ahead: linked into a program, `fused` adds them to libquern before main. RECORD: the file that
@@ -71,9 +71,15 @@ macro(_quern_begin function)
 endmacro()
 
 function(quern_generate)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "KERNELS_ONLY;CUDA" "TARGET;PREFIX" "OPS;DTYPES;SPECS;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "ALL_OPS;KERNELS_ONLY;CUDA" "TARGET;PREFIX" "OPS;DTYPES;SPECS;OPTIONS")
   _quern_begin(quern_generate)
+  if(arg_ALL_OPS AND arg_OPS)
+    message(FATAL_ERROR "quern_generate: OPS and ALL_OPS are given")
+  endif()
   set(options ${arg_OPTIONS})
+  if(arg_SPECS AND NOT arg_OPS AND NOT arg_ALL_OPS)
+    list(APPEND options "--ops=") # none of the library's
+  endif()
   if(arg_KERNELS_ONLY)
     list(APPEND options --kernels-only)
   endif()

@@ -19,7 +19,7 @@ M.MAX_NODES = 4096
 local SIGNLESS_LEAVES = { input = true, param = true, const = true }
 function M.is_signless(op) return SIGNLESS_LEAVES[op] or (primitives.of[op] and primitives.of[op].signless) or false end
 
--- Operations that see the sign bit of their last argument, of an operand's NaN, too.
+-- Operations that read the sign bit of their last argument, also that of an operand's NaN.
 M.LOOKS_AT_SIGN = { signbit = true, copysign = true }
 
 -- Whether a node is an operand as it lies in memory. A stage's inputs may have been computed by others: is_computed.
@@ -82,7 +82,7 @@ function Dag:make(op, type_name, args, extra)
   return row and row.simplify and row.simplify(self, type_name, args) or self:node(op, type_name, args, extra)
 end
 
--- A node as a value that was computed: what looks at signs takes an operand's NaN as it lies in memory, a computed one as positive.
+-- The node with its NaN as a computed value has it. Operations on signs see the sign of an operand's NaN; a computed NaN is positive.
 function Dag:computed(node)
   local is_operand = M.is_operand(node) and self.types.by_name[node.type].kind == "float"
   return is_operand and not self.is_plain and self:make("canon", node.type, { node }) or node

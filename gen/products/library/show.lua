@@ -2,6 +2,7 @@
 --
 -- The text of one kernel by its name, or of all of an op.
 
+local foreign = require "gen.front.foreign"
 local library = require "gen.products.library.library"
 local load = require "gen.products.load"
 local planning = require "gen.products.plan"
@@ -69,7 +70,7 @@ function M.teller(root, specs)
     end
     if name:find "^qj_%x+$" then return nil, { name .. " was compiled at run time: quern_op_source gives its text" } end
     if not model.op_of_name[name] then
-      return nil, { string.format("no op or kernel '%s'%s", source.shown(name), source.suggest(name, model.op_of_name)) }
+      return nil, { string.format("no op or kernel '%s'%s", source.shown(name), foreign.advice(name, model.op_of_name)) }
     end
     local plan, why = planning.plan(model, { ops = name })
     if not plan then return nil, why end

@@ -112,6 +112,9 @@ quern_status quern_op_find(quern_ctx *ctx, const char *name, quern_op **op) {
   if (!(ctx = take_ctx(ctx))) return QUERN_E_MEMORY;
   quern_op *found = qn_registry_find(ctx, name);
   if (!found) {
+    char more[QN_ADVICE_BYTES];
+    const char *sentence = qn_above.advise ? qn_above.advise(ctx, name, more) : NULL;
+    if (sentence) return qn_status_fail(QUERN_E_NOTFOUND, "there is no op %.64s: %s%s", name, sentence, more);
     qn_guess guess = qn_guess_begin(name);
     qn_registry_guess(ctx, &guess);
     if (!guess.nearest) return qn_status_fail(QUERN_E_NOTFOUND, "there is no op %.64s", name);

@@ -5,7 +5,7 @@
 
 static uint64_t magnitude(int64_t x) { return x < 0 ? 0 - (uint64_t)x : (uint64_t)x; }
 
-/* The distance of neighbours along dimension d of `ndim` ones; 0: the dimension does not rule. */
+/* The distance of neighbours along dimension d of `ndim`; 0: the operand has no such dimension, or its extent is 1. */
 static uint64_t step_along(const qn_tensor *t, int32_t ndim, int32_t d) {
   const int32_t own = d - (ndim - t->ndim);
   uint64_t step = 1;

@@ -32,31 +32,11 @@ static const qn_function *find_function(const char *name) {
 
 static int is_known(quern_ctx *ctx, const char *name) { return find_function(name) || qn_registry_find(ctx, name); }
 
-/* What is said of a name of another library: its sentence or, with *write, the name here; NULL: nothing. */
-static const char *foreign_sentence(quern_ctx *ctx, const char *name, char write[NAME_BYTES]) {
-  const size_t size = strlen(name), module = qn_foreign_module(name, size);
-  const char *base = name + module;
-  const qn_foreign *row = qn_foreign_function(base, size - module);
-  *write = 0;
-  if (row) return row->sentence;
-  if (!module && (base[size - 1] == 'f' || base[size - 1] == 'l') && size > 1) { /* math.h's for float and long double */
-    memcpy(write, base, size - 1);
-    write[size - 1] = 0;
-    if (is_known(ctx, write)) return "write ";
-    row = qn_foreign_function(write, size - 1);
-    *write = 0;
-    return row ? row->sentence : NULL;
-  }
-  if (!module || !is_known(ctx, base)) return NULL;
-  memcpy(write, base, size - module + 1);
-  return "write ";
-}
-
 static quern_status refuse_unknown(quern_ctx *ctx, const qn_source *source, const qn_token *token, const char *name) {
-  char write[NAME_BYTES];
+  char write[QN_ADVICE_BYTES];
   if (token->kind == QN_TOKEN_NAME && qn_foreign_word(name, strlen(name))) /* the hint says what it is */
     return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s'", SHOWN(source, token));
-  const char *sentence = foreign_sentence(ctx, name, write);
+  const char *sentence = qn_foreign_sentence(ctx, name, is_known, write);
   if (sentence)
     return qn_syntax_fail(source, QUERN_E_NOTFOUND, token->at, "unknown function '%.*s': %s%.64s", SHOWN(source, token), sentence, write);
   qn_guess guess = qn_guess_begin(name);

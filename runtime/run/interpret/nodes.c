@@ -81,7 +81,7 @@ static int32_t step_node(builder *b, qn_node step, const int32_t *args) {
 /* Whether the result of a primitive, or of a built op, depends on the sign of a NaN. */
 static int looks_at_sign(const char *name) { return strcmp(name, "signbit") == 0 || strncmp(name, "copysign", 8) == 0; }
 
-/* The argument whose sign is read. An operand is noted in `signs` and keeps its NaN; a copied value's NaN becomes canonical. */
+/* The argument of an operation that reads its sign. An operand is noted in `signs` and keeps its NaN; a copied value's NaN becomes canonical. */
 static int32_t sign_of(builder *b, int32_t at) {
   const qn_node *node = &b->n.nodes[at];
   const qn_primitive *canon = node->keeps_bits ? qn_primitive_find("canon", node->type, node->type) : NULL;
