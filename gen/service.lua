@@ -235,7 +235,7 @@ local function packed_op(model, op, built, heavy)
     for _, number_of in ipairs(list) do derivative[#derivative + 1] = string.pack("<I4", number_of) end
   end
   return string.pack("<s4s4s4s4s4I4s4I4I4I4I4I4I4I4I4I4I4I4I4", op.name, op.doc, kernels.formula(op), op.backward or "",
-                     kind.refusal and kind.refusal(op) or "", kind.may_come and 1 or 0, kind.runtime or kind.name,
+                     kind.refusal and kind.refusal(op) or "", kind.allowed_in_expression and 1 or 0, kind.runtime or kind.name,
                      kinds.class_number(op),
                      PROMOTIONS[variants.promotion(types, op)], mask, own, conditions, whole, heavy and 1 or 0,
                      #op.inputs, #op.outputs, #op.params, op.counts or 0, op.fraction_in or 0)

@@ -139,7 +139,7 @@ local function axes_of_call(model, name, at, is_bound)
   local op = expr.op_called(model, name)
   local kind = op and kinds.of(op)
   if not op or not kind.axes_of_call then return nil end
-  if kind.may_come and not (kind.may_come(op) or is_bound and #op.outputs == 1) then
+  if kind.allowed_in_expression and not (kind.allowed_in_expression(op) or is_bound and #op.outputs == 1) then
     fail("unsupported", at, "%s is no part of an expression: %s", source.shown(name), kind.refusal(op))
   end
   return kind.axes_of_call(op)

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The kind cast (`casts = true`, or "saturate": integers that do not fit become the nearest that does): its input, or its one
--- parameter, in the dtype of the output. Conversions are kernels of the packs; its own see bits of a size.
+-- parameter, in the dtype of the output. Conversions are kernels of the packs; its own depend on the element size only.
 
 local copy = require "gen.kinds.copy"
 local source = require "gen.base.source"

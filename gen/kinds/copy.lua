@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The kind copy (`moves = true`): elements of the inputs, bit by bit. Its kernels are for bits of a size.
+-- The kind copy (`moves = true`): elements of the inputs, bit by bit. Its kernels depend on the element size only, not on the dtype.
 
 local M = {}
 

@@ -6,7 +6,7 @@
 --   name, mark, schema    of a kind; the field of a spec by which an op is of it (elementwise: none), with its type
 --   class, class_of(op)   quern_op_info's: the kind's, or one that depends on the op
 --   computes              its kernels compute in dtypes, and are measured
---   is_bits               its kernels see bits of a size
+--   is_bits               its kernels depend on the size of elements only
 --   has_body, has_derivative, may_alias, may_be_added, only_cpu, no_outputs, no_result, has_strided_forms
 --   beside_cpu            why a tree for CUDA alone has no kernels of it; nil: it has
 --   needs_runtime         why its kernels serve no dispatcher but the runtime's; nil: they do
@@ -22,9 +22,9 @@
 --   derivative_kind, bound_kind     the kind of the ops that are derivatives of its ops, and of a bound as an op
 --   shape_params(op)      parameters that are the kind's, before the op's own; each has a `role`, of M.ROLES; the own ones have none
 --   axes_of_call(op)      a call of it in an expression may say axes: what gen/front/parse.lua reads them into, { is_reduced } or { scans }
---   may_come(op)          whether it may be part of an expression in spite of its refusal. A kind with this key refuses its other ops as
+--   allowed_in_expression(op)   whether it may be part of an expression in spite of its refusal. A kind with this key refuses its other ops as
 --                         UNSUPPORTED, a limit of this version; a kind without it as SYNTAX
---   of_none(types, op, A) the result of no elements, in the accumulator's dtype
+--   empty_result(types, op, A) the result of no elements, in the accumulator's dtype
 --   from_end              its states are carried from the end of an axis to its beginning
 --   combine_claims        gen/tools/claims.lua tries whether its combine is associative; commutative: that, too
 --   depth(n), bound_is_expression, no_bound(op)     of gen/tools/bounds.lua: additions that one of n elements takes part in at most; a bound is

@@ -99,7 +99,7 @@ M.compute_type = elementwise.compute_type
 
 -- The result of a reduction of no elements, in its accumulator's dtype. One for which that is an error (`empty = false`) has its identity;
 -- infinities stand for the limits of integers.
-function M.of_none(types, op, A)
+function M.empty_result(types, op, A)
   local value, t = op.reducer.empty or op.reducer.identity or 0, types.by_name[A]
   if value == true then return 1 end
   if t.kind == "float" then return value + 0.0 end
@@ -341,7 +341,7 @@ function M.table.text(packs_of, upper, bits_of)
     local empty, parts = row.head.empty, {}
     for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
     rows[k] = string.format("  {\"%s\", %s, %s, %s, %s, %d, %s, %d, %d, {%s}, {%s}, %d, %d, NULL, %d},", row.head.op_name, row.inner, row.columns or "NULL",
-                            row.both, bits_of(row.head.K, row.head.of_none), empty and 1 or 0, parts[1] or upper(row.head.K),
+                            row.both, bits_of(row.head.K, row.head.empty_result), empty and 1 or 0, parts[1] or upper(row.head.K),
                             math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0",
                             row.narrow and table.concat(row.narrow, ", ") or "NULL", row.head.absorbs and 1 or 0, row.head.absorbs or 0, row.head.fuses and 1 or 0)
   end
@@ -547,7 +547,7 @@ function M.packs(kit, add, _, ops, records_of)
     local op, A = is_made[key].op, is_made[key].type
     local combine = kit.combine(op, A)
     local function name(part, dtypes, classes) return kit.name_of("pack_" .. op.c_name .. "_" .. part, dtypes, "2", classes) end
-    local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty, of_none = M.of_none(kit.types, op, A),
+    local fields = { reducer = key, file = "reduce_" .. op.c_name, op_name = op.name, empty = op.reducer.empty, empty_result = M.empty_result(kit.types, op, A),
                      is_free = op.reducer.is_free, combine = combine, K = A, rank = "2", values = M.reducer_values, finds = op.reducer.finds,
                      absorbs = op.reducer.absorbs, is_repeatable = op.reducer.is_repeatable,
                      fuses = M.fused(kit.types, op, A, combine) ~= nil }
@@ -578,7 +578,7 @@ function M.packs(kit, add, _, ops, records_of)
     end
     add(name("both", both, ("c"):rep(#both)),
         { role = "reduce", part = "both", reducer = key, file = fields.file, op_name = op.name, dtypes = both, K = A, rank = "2", classes = ("c"):rep(#both),
-          template = "elementwise", dag = combine, combine = combine, empty = op.reducer.empty, of_none = fields.of_none,
+          template = "elementwise", dag = combine, combine = combine, empty = op.reducer.empty, empty_result = fields.empty_result,
           says = op.name .. " of two rows, element by element" })
   end
 end

@@ -27,7 +27,7 @@ local function packed_program(kit, op, K)
     parts[#parts + 1] = kit.numbers(values) .. kit.numbers(dtypes) .. string.pack("<I4", #stage.reduces)
     for _, reduce in ipairs(stage.reduces) do
       local flags = (reduce.op.reducer.empty and 1 or 0) | (op.empty == "identity" and 2 or 0)
-      local none, from, state_types = kit.kind.of_none(types, reduce.op, reduce.type), { kit.kind.value_number(reduce.from) }, { index(reduce.type) }
+      local none, from, state_types = kit.kind.empty_result(types, reduce.op, reduce.type), { kit.kind.value_number(reduce.from) }, { index(reduce.type) }
       for k, value in ipairs(reduce.others) do from[k + 1] = kit.kind.value_number(value) end
       for k, part in ipairs(kit.combine(reduce.op, reduce.type).parts or {}) do state_types[k] = index(part.type) end
       put("<s4s4s4I4I4i8", reduce.op.name, kit.kernel_name(reduce.op, reduce.type, "combine"), kit.twin(reduce.op, reduce.type), reduce.to, flags,

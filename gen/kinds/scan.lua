@@ -137,10 +137,10 @@ end
 M.templates = { "rows/scan_rows", "rows/scan_columns", "rows/scan_places", "rows/scan_adjoint" }
 
 -- Whether it may be called in expressions: with one result, which is a state.
-function M.may_come(op) return #op.outputs == 1 and not op.has_states end
+function M.allowed_in_expression(op) return #op.outputs == 1 and not op.has_states end
 
 -- The result of no elements, in the accumulator's dtype.
-function M.of_none(types, op, A) return row.of_none(types, { reducer = { empty = op.initial } }, A) end
+function M.empty_result(types, op, A) return row.empty_result(types, { reducer = { empty = op.initial } }, A) end
 
 function M.axes_of_call() return { scans = true } end
 

@@ -61,7 +61,7 @@ function M.dtype_header(types, banner)
 
 #include <stdint.h>
 
-/* ORDER DTYPE. QN_B8 ... are bits of a size, what moves compute on; no tensor has them. */
+/* ORDER DTYPE. QN_B8 ... are element sizes, for kernels that copy; no tensor has them. */
 typedef enum qn_dtype {
 ]] .. wrapped(names, "  ", ", ", 110) .. [[
 
@@ -317,7 +317,7 @@ end
 -- NaNs mean to it; the meaning of a backward op's inputs and outputs.
 local function traits_of(op, records)
   local refusal, out = kinds.of(op).refusal, {}
-  if refusal then out[1] = ".refusal = " .. c.string(refusal(op)) .. (kinds.of(op).may_come and ", .may_come = 1" or "") end
+  if refusal then out[1] = ".refusal = " .. c.string(refusal(op)) .. (kinds.of(op).allowed_in_expression and ", .is_limit = 1" or "") end
   local sees_signs = false
   for _, record in ipairs(records) do sees_signs = sees_signs or record.sees_signs end
   if sees_signs then out[#out + 1] = ".looks_at_sign = 1" end

@@ -8,7 +8,7 @@
 
 typedef struct qn_op_traits {
   const char *refusal;    /* the reason why it cannot be part of an expression, as a phrase; NULL: it can */
-  uint8_t may_come;       /* the reason is a limit of this version: the error is UNSUPPORTED, not SYNTAX */
+  uint8_t is_limit;       /* the reason is a limit of this version: the error is UNSUPPORTED, not SYNTAX */
   uint8_t looks_at_sign;  /* its formula sees the sign bit of a float, of a NaN too */
   uint8_t fraction_in;    /* bit k: a negative input k makes the result of integers a fraction; literals are computed so */
   /* Of a backward op. reads: for each of its inputs, the index of the forward op's input that it is, or QN_READS_*. by: for each

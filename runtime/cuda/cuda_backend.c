@@ -430,7 +430,7 @@ static void add_kernel(qn_strbuf *buf, const qn_decision *decision, const qn_lau
 
 /* The kernel that a call would run: *run is prepared, or has neither code nor a kernel built ahead. *code: the code of the
  * compiled kernel, if it was requested. */
-static quern_status look(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
+static quern_status find_code(const quern_op *op, const qn_decision *decision, const qn_cuda_facts *facts, const qn_cuda_scope *scope,
                          void *stream, kernel_choice *choice, qn_code **code, qn_cuda_run *run) {
   quern_status status;
   *code = NULL;
@@ -479,7 +479,7 @@ static quern_status explain_here(const quern_op *op, const qn_decision *decision
   kernel_choice choice;
   qn_cuda_run run;
   qn_code *code;
-  quern_status status = look(op, decision, facts, scope, stream, &choice, &code, &run);
+  quern_status status = find_code(op, decision, facts, scope, stream, &choice, &code, &run);
   if (status) return status;
   if (code) qn_code_describe(code, &info);
   qn_cuda_image *image = run.detail ? qn_cuda_built_image(run.detail) : run.kernel ? image_of(run.kernel) : NULL;

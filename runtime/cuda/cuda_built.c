@@ -25,7 +25,7 @@ enum { MAX_CHIPS = 8, MAX_INDEX = 16 << 20, MAX_ITEMS = 64, INDEX_VERSION = 2 };
 
 typedef struct built_file {
   qn_cuda_shelf shelf;
-  _Atomic(char *) trouble; /* why its kernels are not used; NULL: they are */
+  _Atomic(char *) failure; /* why its kernels are not used; NULL: they are */
 } built_file;
 
 typedef struct built_kernel {
@@ -48,7 +48,7 @@ typedef struct built_step {
 } built_step;
 
 typedef struct table {
-  char trouble[PATH_MAX + 256]; /* why there are no kernels; "": there are */
+  char failure[PATH_MAX + 256]; /* why there are no kernels; "": there are */
   char *text, *folder;
   int32_t n_chips, n_files, n_kernels, n_ops, n_rows, n_steps;
   int32_t chips[MAX_CHIPS];
@@ -197,7 +197,7 @@ static int make_room(table *all) {
   return all->files && all->kernels && all->ops && all->rows && all->dtypes && all->steps;
 }
 
-/* 1: read the whole index. 0: `trouble` has the error. -1: out of memory. */
+/* 1: read the whole index. 0: `failure` has the error. -1: out of memory. */
 static int read_lines(table *all, const char *path) {
   static const struct { const char *word; int (*read)(struct table *all, char *line); } kinds[] = {
     {"chips", read_chips}, {"file", read_file_line}, {"kernel", read_kernel}, {"op", read_op}, {"row", read_row}, {"step", read_step},
@@ -211,7 +211,7 @@ static int read_lines(table *all, const char *path) {
     if (at_line++ == 0) {
       is_good = read_head(line);
       if (is_good < 0) {
-        snprintf(all->trouble, sizeof all->trouble, "%s is of another build than this library", path);
+        snprintf(all->failure, sizeof all->failure, "%s is of another build than this library", path);
         return 0;
       }
     } else if (strcmp(line, "end") == 0) {
@@ -225,7 +225,7 @@ static int read_lines(table *all, const char *path) {
     if (is_good == 1 && !next) is_good = 0; /* the end line is missing */
   }
   if (is_good < 0) return -1;
-  if (!is_good) snprintf(all->trouble, sizeof all->trouble, "%s is damaged in line %d", path, (int)at_line);
+  if (!is_good) snprintf(all->failure, sizeof all->failure, "%s is damaged in line %d", path, (int)at_line);
   return is_good;
 }
 
@@ -253,10 +253,10 @@ static table *read_index(void) {
     return NULL;
   }
   if (!qn_module_path(INDEX_FILE, path, PATH_MAX)) {
-    snprintf(made->trouble, sizeof made->trouble, "%s", path);
+    snprintf(made->failure, sizeof made->failure, "%s", path);
     is_good = 0;
   } else if (!(made->text = read_text(path, &is_there))) {
-    if (!is_there) snprintf(made->trouble, sizeof made->trouble, "%s cannot be read", path);
+    if (!is_there) snprintf(made->failure, sizeof made->failure, "%s cannot be read", path);
     is_good = is_there ? -1 : 0;
   } else if ((made->folder = strdup(path))) {
     *strrchr(made->folder, '/') = 0;
@@ -271,7 +271,7 @@ static table *read_index(void) {
 static _Atomic(table *) the_index;
 
 /* The table in use after a failed allocation. */
-static table no_memory = {.trouble = "out of memory"};
+static table no_memory = {.failure = "out of memory"};
 
 static table *index_of_all(void) {
   table *known = atomic_load_explicit(&the_index, memory_order_acquire), *made;
@@ -297,25 +297,25 @@ static int has_chip(const table *all, int32_t capability) {
 }
 
 /* NULL: the kernels may be used. */
-static const char *trouble_of(const table *all, int32_t capability) {
-  if (all->trouble[0]) return all->trouble;
+static const char *failure_of(const table *all, int32_t capability) {
+  if (all->failure[0]) return all->failure;
   return has_chip(all, capability) ? NULL : "they are for other chips than this one";
 }
 
-static const char *trouble_of_file(const qn_cuda_variant *variant) {
+static const char *failure_of_file(const qn_cuda_variant *variant) {
   const built_kernel *kernel = variant->function;
-  return atomic_load_explicit(&kernel->file->trouble, memory_order_acquire);
+  return atomic_load_explicit(&kernel->file->failure, memory_order_acquire);
 }
 
 const qn_cuda_variant *qn_cuda_built_find(const qn_builtin *op, const uint8_t *dtypes, int32_t n_operands, int32_t capability,
                                           int32_t *n, const char **why) {
   const table *all = index_of_all();
   const built_op *found = NULL;
-  const char *unsaid, *trouble = trouble_of(all, capability);
+  const char *unsaid, *failure = failure_of(all, capability);
   if (!why) why = &unsaid;
   *n = 0;
-  *why = trouble;
-  if (trouble) return NULL;
+  *why = failure;
+  if (failure) return NULL;
   for (int32_t i = 0; i < all->n_ops && !found; i++)
     if (all->ops[i].n_operands == n_operands && strcmp(all->ops[i].name, op->info.name) == 0) found = &all->ops[i];
   *why = "there are none for these dtypes";
@@ -324,8 +324,8 @@ const qn_cuda_variant *qn_cuda_built_find(const qn_builtin *op, const uint8_t *d
   const qn_cuda_variant *first =
       qn_launch_of_dtypes(all->rows + found->first_row, found->n_rows, dtypes, n_operands, &n_found);
   if (n_found == 0) return NULL;
-  if ((trouble = trouble_of_file(first))) {
-    *why = trouble;
+  if ((failure = failure_of_file(first))) {
+    *why = failure;
     return NULL;
   }
   *n = n_found;
@@ -335,13 +335,13 @@ const qn_cuda_variant *qn_cuda_built_find(const qn_builtin *op, const uint8_t *d
 const qn_cuda_variant *qn_cuda_built_step(const qn_variant *c_kernel, int32_t capability, const char **why) {
   const table *all = index_of_all();
   int32_t low = 0, high = all->n_steps;
-  if ((*why = trouble_of(all, capability))) return NULL;
+  if ((*why = failure_of(all, capability))) return NULL;
   *why = "there is none for one of its steps";
   while (low < high) {
     const int32_t middle = low + (high - low) / 2;
     const qn_cuda_variant *variant = &all->steps[middle].kernel->variant;
     const int side = strcmp(c_kernel->name, all->steps[middle].c_kernel);
-    if (side == 0) return (*why = trouble_of_file(variant)) ? NULL : variant;
+    if (side == 0) return (*why = failure_of_file(variant)) ? NULL : variant;
     if (side < 0)
       high = middle;
     else
@@ -365,16 +365,16 @@ void qn_cuda_built_refuse(const qn_cuda_variant *variant) {
   qn_sentence said;
   char *none = NULL;
   qn_status_keep(&said);
-  char *trouble = strdup(said.text);
-  if (trouble && !atomic_compare_exchange_strong(&kernel->file->trouble, &none, trouble)) free(trouble);
+  char *failure = strdup(said.text);
+  if (failure && !atomic_compare_exchange_strong(&kernel->file->failure, &none, failure)) free(failure);
 }
 
 void qn_cuda_built_state(char *text, size_t size) {
   const table *all = index_of_all();
   qn_strbuf buf = {text, size, 0};
   if (size) text[0] = 0;
-  if (all->trouble[0]) {
-    qn_strbuf_add(&buf, "none: %s", all->trouble);
+  if (all->failure[0]) {
+    qn_strbuf_add(&buf, "none: %s", all->failure);
     return;
   }
   qn_strbuf_add(&buf, "%d kernels for", all->n_kernels);

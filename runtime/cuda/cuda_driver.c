@@ -78,8 +78,8 @@ static int open_in(const char *folder, const char *inner, const char *name, void
   char path[1024];
   if (!qn_module_is_there(folder, inner, name, path, sizeof path)) return 0;
   *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  const char *trouble = *library ? NULL : dlerror();
-  if (!*library) say(why, size, "%s", trouble ? trouble : path);
+  const char *failure = *library ? NULL : dlerror();
+  if (!*library) say(why, size, "%s", failure ? failure : path);
   return 1;
 }
 
@@ -93,9 +93,9 @@ static void *find(const char *name, char *why, size_t size) {
   if (given && open_in(given, "/lib64", name, &library, why, size)) return library;
   library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (library) return library;
-  const char *trouble = dlerror();
+  const char *failure = dlerror();
   char own[512];
-  say(own, sizeof own, "%s", trouble ? trouble : name);
+  say(own, sizeof own, "%s", failure ? failure : name);
   if (open_in(fallback, "", name, &library, why, size)) return library;
   /* "NAME: cannot open shared object file": the file itself is missing; another name: a library that it needs. */
   const size_t length = strlen(name);

@@ -57,7 +57,7 @@ qn_bytes qn_cuda_image_pack(const qn_cuda_code *code) {
 }
 
 /* Checks an image. NULL: it is sound. */
-static const char *trouble_of(const char *bytes, size_t size, header *head) {
+static const char *failure_of(const char *bytes, size_t size, header *head) {
   if (size < sizeof *head) return "it is too short";
   memcpy(head, bytes, sizeof *head);
   if (memcmp(head->magic, MAGIC, sizeof head->magic)) return "it does not begin as one";
@@ -73,9 +73,9 @@ static const char *trouble_of(const char *bytes, size_t size, header *head) {
 
 int qn_cuda_image_parse(const char *bytes, size_t size, qn_cuda_code *code, char *why, size_t why_size) {
   header head;
-  const char *trouble = trouble_of(bytes, size, &head);
-  if (trouble) {
-    snprintf(why, why_size, "this is no kernel for CUDA: %s", trouble);
+  const char *failure = failure_of(bytes, size, &head);
+  if (failure) {
+    snprintf(why, why_size, "this is no kernel for CUDA: %s", failure);
     return 0;
   }
   *code = (qn_cuda_code){bytes + sizeof head, head.size, (int32_t)head.is_ptx, (int32_t)head.capability,

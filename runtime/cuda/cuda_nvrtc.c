@@ -178,10 +178,10 @@ static const char *take_turn(compilation *j) {
   pthread_mutex_lock(&tier.lock);
   if (!tier.listens) tier.listens = atexit(stop) == 0;
   while (tier.current && !tier.is_ending) pthread_cond_wait(&tier.news, &tier.lock);
-  const char *trouble = tier.is_ending ? "the process ends" : NULL;
-  if (!trouble) tier.current = j;
+  const char *failure = tier.is_ending ? "the process ends" : NULL;
+  if (!failure) tier.current = j;
   pthread_mutex_unlock(&tier.lock);
-  return trouble;
+  return failure;
 }
 
 static void give_turn(void) {
@@ -198,13 +198,13 @@ int qn_nvrtc_compile(const qn_nvrtc_request *request, qn_bytes *image, char *why
   pthread_t thread;
   why[0] = 0;
   j.nvrtc = qn_cuda_compiler(&status);
-  const char *trouble = j.nvrtc ? take_turn(&j) : quern_last_error();
-  if (!trouble) {
+  const char *failure = j.nvrtc ? take_turn(&j) : quern_last_error();
+  if (!failure) {
     if (qn_thread_start(&thread, STACK_BYTES, run, NULL)) pthread_join(thread, NULL);
-    else trouble = "no thread could be made for NVRTC";
+    else failure = "no thread could be made for NVRTC";
     give_turn();
   }
-  if (trouble) snprintf(why, why_size, "%s", trouble);
+  if (failure) snprintf(why, why_size, "%s", failure);
   if (j.is_good) *image = j.image;
   qn_thread_unshield(kept_cancel);
   errno = kept_errno;

@@ -49,7 +49,7 @@ static void start_job(qn_jit *jit, qn_entry *entry) {
   qn_idle_note_signals();
   const char *why = qn_jit_queue_add(&entry->task);
   if (why) {
-    (qn_jit_queue_is_ending() ? qn_entry_set_failed : qn_entry_set_passing)(entry, why);
+    (qn_jit_queue_is_ending() ? qn_entry_set_failed : qn_entry_set_transient)(entry, why);
     qn_entry_unref_later(entry);
     if (!jit->said_unsaid && !qn_jit_queue_is_ending()) jit->unsaid = why;
     jit->said_unsaid = 1;
@@ -62,7 +62,7 @@ static void start(qn_jit *jit, qn_entry *entry) {
     return;
   }
   if (jit->table.n_loaded >= jit->table.most && !jit->table.oldest) {
-    qn_entry_set_passing(entry, "as many kernels are in use as kernel_limit allows");
+    qn_entry_set_transient(entry, "as many kernels are in use as kernel_limit allows");
     return;
   }
   qn_entry_set_making(entry, "being looked for on disk");
@@ -72,7 +72,7 @@ static void start(qn_jit *jit, qn_entry *entry) {
 
 /* Starts making the code, unless that is under way. In mode sync, or if `waits`, waits until it is done, with its log messages
  * and its cache entry. A thread does not wait for itself: the host's log function, called during a work, may make a call. */
-static void want(qn_entry *entry, int waits) {
+static void request_work(qn_entry *entry, int waits) {
   for (int is_waiting = 0; entry->table && !entry->table->jit->is_dying; is_waiting = 1) {
     qn_jit *jit = entry->table->jit;
     int is_mine;
@@ -112,7 +112,7 @@ qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request) {
   if (entry) {
     if (entry->target->is_recorded) qn_record_add(&jit->record, &recorded, digest, entry->name, key);
     qn_entry_poll_frozen(entry);
-    want(entry, 0);
+    request_work(entry, 0);
   }
   const char *unsaid = jit->unsaid;
   jit->unsaid = NULL;
@@ -130,7 +130,7 @@ void qn_code_want(qn_code *code) {
   qn_entry *entry = (qn_entry *)code;
   const int kept_errno = errno, kept_cancel = qn_thread_shield();
   qn_jit_queue_lock();
-  if (entry->state == QN_ENTRY_WANTED) want(entry, 0);
+  if (entry->state == QN_ENTRY_WANTED) request_work(entry, 0);
   qn_jit_queue_unlock();
   qn_thread_unshield(kept_cancel);
   errno = kept_errno;
@@ -139,7 +139,7 @@ void qn_code_want(qn_code *code) {
 void qn_code_wait(qn_code *code) {
   const int kept_errno = errno, kept_cancel = qn_thread_shield();
   qn_jit_queue_lock();
-  want((qn_entry *)code, 1);
+  request_work((qn_entry *)code, 1);
   qn_jit_queue_unlock();
   qn_thread_unshield(kept_cancel);
   errno = kept_errno;

@@ -33,7 +33,7 @@ qn_jit_cache *qn_jit_disk(const qn_jit *jit);
 
 /* The code of that kernel, retained. Mode off: only code built ahead ("frozen"). sync: compiled on return, if possible.
  * async: being compiled. NULL: out of memory. One compile per kernel, for any number of threads. A kernel that failed is not
- * tried again as long as its entry is in memory, unless the failure may pass (base/passing.h): then a later qn_code_ask does. quern_last_error and errno are kept. */
+ * tried again as long as its entry is in memory, unless the failure may pass (base/transient.h): then a later qn_code_ask does. quern_last_error and errno are kept. */
 qn_code *qn_jit_acquire(qn_jit *jit, const qn_code_request *request);
 
 /* Released code stays in memory up to the limit; the least recently released is freed first, held code never. NULL is

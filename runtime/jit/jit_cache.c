@@ -8,7 +8,7 @@
  * before they look at it. Each call opens the folder anew and checks it: a host may close all descriptors, or move the
  * folder.
  *
- * The folder's trouble is for good: a cache that has met it is not used any more. Trouble with writing is not: what is
+ * A failure of the folder is permanent: the cache is not used any more. A failure of a write is not: what is
  * in the folder can still be read. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* O_NOFOLLOW and other names of POSIX.1-2008 */
@@ -40,15 +40,15 @@
 struct qn_jit_cache {
   char *dir; /* "" for none */
   qn_log log;
-  _Atomic(const char *) trouble; /* "" or trouble_text */
-  atomic_flag has_trouble;       /* trouble_text is being written, or was */
-  char trouble_text[220]; /* with what comes before it, as much as a log takes */
+  _Atomic(const char *) failure; /* "" or failure_text */
+  atomic_flag has_failure;       /* failure_text is being written, or was */
+  char failure_text[220]; /* with what comes before it, as much as a log takes */
   atomic_flag has_warned;
   atomic_uint n_puts;
   int64_t limit; /* bytes */
 };
 
-/* ---- Trouble ---- */
+/* ---- Failures of the folder ---- */
 
 static int is_first_warning(qn_jit_cache *cache) {
   return !atomic_flag_test_and_set(&cache->has_warned);
@@ -59,20 +59,20 @@ void qn_jit_cache_disable_log(qn_jit_cache *cache) {
 }
 
 static void warn_unused(qn_jit_cache *cache) {
-  const char *trouble = atomic_load_explicit(&cache->trouble, memory_order_acquire);
-  if (trouble == cache->trouble_text && is_first_warning(cache)) {
-    qn_log_say(&cache->log, QN_LOG_WARNING, "the disk cache is not used: %s", trouble);
+  const char *failure = atomic_load_explicit(&cache->failure, memory_order_acquire);
+  if (failure == cache->failure_text && is_first_warning(cache)) {
+    qn_log_say(&cache->log, QN_LOG_WARNING, "the disk cache is not used: %s", failure);
   }
 }
 
 /* The cache is not used from now on. */
 __attribute__((format(printf, 2, 3))) static void give_up(qn_jit_cache *cache, const char *format, ...) {
   va_list args;
-  if (atomic_flag_test_and_set(&cache->has_trouble)) return;
+  if (atomic_flag_test_and_set(&cache->has_failure)) return;
   va_start(args, format);
-  vsnprintf(cache->trouble_text, sizeof cache->trouble_text, format, args);
+  vsnprintf(cache->failure_text, sizeof cache->failure_text, format, args);
   va_end(args);
-  atomic_store_explicit(&cache->trouble, cache->trouble_text, memory_order_release);
+  atomic_store_explicit(&cache->failure, cache->failure_text, memory_order_release);
 }
 
 /* ---- The format of an entry ----
@@ -212,7 +212,7 @@ static int open_or_make(const char *dir, int make) {
 static int open_folder(qn_jit_cache *cache, int make) {
   struct stat st;
   if (!cache) return -1;
-  if (atomic_load_explicit(&cache->trouble, memory_order_acquire)[0]) {
+  if (atomic_load_explicit(&cache->failure, memory_order_acquire)[0]) {
     warn_unused(cache);
     return -1;
   }
@@ -393,13 +393,13 @@ qn_jit_cache *qn_jit_cache_open(const char *dir, const qn_log *log) {
   }
   if (log) cache->log = *log;
   cache->limit = QN_JIT_CACHE_LIMIT;
-  atomic_init(&cache->trouble, "");
-  atomic_flag_clear(&cache->has_trouble);
+  atomic_init(&cache->failure, "");
+  atomic_flag_clear(&cache->has_failure);
   atomic_flag_clear(&cache->has_warned);
   if (is_unknown) {
     give_up(cache, "QUERN_CACHE_DIR, XDG_CACHE_HOME and HOME are not set");
   } else if (!cache->dir[0]) {
-    atomic_store(&cache->trouble, "no disk cache is wanted");
+    atomic_store(&cache->failure, "no disk cache is wanted");
   } else if (cache->dir[0] != '/') {
     give_up(cache, "its path is not absolute: %s", cache->dir);
   }
@@ -419,8 +419,8 @@ const char *qn_jit_cache_dir(const qn_jit_cache *cache) {
   return cache ? cache->dir : "";
 }
 
-const char *qn_jit_cache_trouble(const qn_jit_cache *cache) {
-  return cache ? atomic_load_explicit(&cache->trouble, memory_order_acquire) : "no memory";
+const char *qn_jit_cache_failure(const qn_jit_cache *cache) {
+  return cache ? atomic_load_explicit(&cache->failure, memory_order_acquire) : "no memory";
 }
 
 /* Sets the file's time at a hit, at most once an hour. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * jit_cache.h: the disk cache: bytes under keys, in a folder of the user's own that many processes share. Trouble warns
+ * jit_cache.h: the disk cache: bytes under keys, in a folder of the user's own that many processes share. Failure warns
  * once and is a miss. Knows neither kernels nor compilers. */
 #ifndef QN_JIT_CACHE_H
 #define QN_JIT_CACHE_H
@@ -38,7 +38,7 @@ void qn_jit_cache_disable_log(qn_jit_cache *cache);
 /* The folder, "" if there is none; and the reason why it is not used, "" if none has been met so far. Both are valid as
  * long as the cache. */
 const char *qn_jit_cache_dir(const qn_jit_cache *cache);
-const char *qn_jit_cache_trouble(const qn_jit_cache *cache);
+const char *qn_jit_cache_failure(const qn_jit_cache *cache);
 
 /* 1: *value was put under that key with that check (the identity of the value's maker). check NULL: with any check. A
  * damaged entry is a miss. */

@@ -110,7 +110,7 @@ void qn_jit_queue_notify(void) { pthread_cond_broadcast(&queue.news); }
 
 /* ---- The thread ---- */
 
-/* The thread takes no processor from a thread that is running, above all from the one whose call has just made it. */
+/* Lowers the thread's priority: it takes no processor from a running thread, above all from the caller that made it. */
 static void give_way(void) {
 #if defined(SCHED_BATCH)
   const struct sched_param none = {0};

@@ -100,7 +100,7 @@ static void leave_idle(qn_entry *entry) {
   *(entry->newer ? &entry->newer->older : &table->newest) = entry->older;
 }
 
-static void die(qn_entry *entry, qn_entry **dead) {
+static void retire(qn_entry *entry, qn_entry **dead) {
   entry->chain = *dead;
   *dead = entry;
 }
@@ -114,7 +114,7 @@ static void evict(qn_table *table, qn_entry **dead) {
     table->n_entries--;
     table->n_loaded -= entry->loaded.handle != NULL;
     table->bytes -= entry->size + entry->info.bytes;
-    die(entry, dead);
+    retire(entry, dead);
   }
 }
 
@@ -128,7 +128,7 @@ void qn_entry_unref(qn_entry *entry, qn_entry **dead) {
     enter_idle(entry);
     evict(entry->table, dead);
   } else {
-    die(entry, dead);
+    retire(entry, dead);
   }
 }
 
@@ -150,7 +150,7 @@ void qn_table_clear(qn_table *table, qn_entry **dead) {
     for (qn_entry *entry = table->buckets[i], *next; entry; entry = next) {
       next = entry->chain;
       entry->table = NULL;
-      if (entry->references == 0) die(entry, dead);
+      if (entry->references == 0) retire(entry, dead);
     }
   }
   free(table->buckets);
@@ -186,10 +186,10 @@ void qn_entry_set_failed(qn_entry *entry, const char *why) {
   atomic_store_explicit(&entry->code.dropped, 0, memory_order_relaxed);
 }
 
-void qn_entry_set_passing(qn_entry *entry, const char *why) {
+void qn_entry_set_transient(qn_entry *entry, const char *why) {
   qn_entry_set_wanted(entry, why);
-  entry->retry_at = qn_clock_ns() + ((int64_t)100000000 << (entry->n_passing < 6 ? entry->n_passing : 6));
-  entry->n_passing++;
+  entry->retry_at = qn_clock_ns() + ((int64_t)100000000 << (entry->n_transient < 6 ? entry->n_transient : 6));
+  entry->n_transient++;
 }
 
 int qn_entry_is_due(const qn_entry *entry) { return entry->retry_at == 0 || qn_clock_ns() >= entry->retry_at; }

@@ -25,7 +25,7 @@ typedef struct qn_entry {
   qn_digest digest;        /* of the key */
   qn_entry_state state;
   int is_polled;           /* 1: it is not on disk */
-  int n_passing;           /* failures that may pass (base/passing.h) */
+  int n_transient;         /* transient failures (base/transient.h) */
   int64_t retry_at;        /* while it is wanted: not to be tried before, in ns of the monotonic clock; 0: at once */
   unsigned frozen_seen;    /* the number of registered tables that do not have it */
   const qn_target *target;
@@ -79,7 +79,7 @@ void qn_entry_set_wanted(qn_entry *entry, const char *why);
 void qn_entry_set_making(qn_entry *entry, const char *how);
 void qn_entry_set_failed(qn_entry *entry, const char *why);
 /* Of a failure that may pass: wanted again in 0.1 s; after each further one in twice the time, at most 6.4 s. */
-void qn_entry_set_passing(qn_entry *entry, const char *why);
+void qn_entry_set_transient(qn_entry *entry, const char *why);
 /* Whether a wanted entry may be tried now. */
 int qn_entry_is_due(const qn_entry *entry);
 /* Sets a kernel that the entry does not own; it does not count for the limit. */

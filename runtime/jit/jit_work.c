@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/threads/clock.h"
-#include "base/threads/passing.h"
+#include "base/threads/transient.h"
 #include "build_id.h"
 #include "core/base/status.h"
 
@@ -39,7 +39,7 @@ typedef struct work {
   int64_t compiles;
   int64_t ns;      /* time for source and compilers */
   int is_quiet;    /* a failure that is no warning: there is nothing here to compile with */
-  int is_passing;  /* a failure that may pass */
+  int is_transient; /* the failure may not occur again */
   char identity[2048], why[4096];
 } work;
 
@@ -296,8 +296,8 @@ static void publish(work *w) {
     w->loaded = (qn_target_code){.handle = NULL};
     qn_entry_set_failed(entry, "its context was released");
   } else if (!w->loaded.handle) {
-    (w->is_passing ? qn_entry_set_passing : qn_entry_set_failed)(entry, w->why);
-    w->is_quiet |= entry->n_passing > 1; /* said once */
+    (w->is_transient ? qn_entry_set_transient : qn_entry_set_failed)(entry, w->why);
+    w->is_quiet |= entry->n_transient > 1; /* said once */
   } else {
     const int tenths = tenths_of_ms(w->ns);
     if (w->compiles)
@@ -329,7 +329,7 @@ static void conclude(work *w) {
 /* The second half of a work: from the source on. Frees it. */
 static void finish(work *w) {
   if (w->source.data && !(w->kernel.is_large && w->jit->is_dying)) try_compilers(w);
-  w->is_passing |= qn_passing_take();
+  w->is_transient |= qn_transient_take();
   publish(w);
   conclude(w);
   end(w);
@@ -346,7 +346,7 @@ static work *work_of(const qn_jit_task *task) {
 static void run_large(qn_jit_task *task) {
   work *w = work_of(task);
   w->thread = pthread_self();
-  qn_passing_take();
+  qn_transient_take();
   finish(w);
 }
 
@@ -373,7 +373,7 @@ static int leave_to_other(work *w) {
 void qn_work_run(qn_entry *entry) {
   work *w = malloc(sizeof *w);
   if (!w) {
-    qn_entry_set_passing(entry, "out of memory");
+    qn_entry_set_transient(entry, "out of memory");
     qn_entry_unref_later(entry);
     qn_jit_queue_notify();
     return;
@@ -381,9 +381,9 @@ void qn_work_run(qn_entry *entry) {
   begin(w, entry);
   entry->references--; /* the task's, now the work's */
   if (!entry->is_polled) try_disk(w);
-  qn_passing_take(); /* that a look into the cache failed is no reason to try again */
+  qn_transient_take(); /* that a look into the cache failed is no reason to try again */
   if (!w->loaded.handle && !w->jit->is_dying) try_generator(w);
-  w->is_passing = qn_passing_take();
+  w->is_transient = qn_transient_take();
   if (!w->source.data || w->jit->is_dying || !leave_to_other(w)) finish(w);
 }
 

@@ -15,7 +15,7 @@
 
 /* A kind before another one. Lives until the process ends. */
 typedef struct profiled_kind {
-  qn_kind face;
+  qn_kind base;
   const qn_kind *own;
   qn_profile *profile;
   struct profiled_kind *next;
@@ -23,7 +23,7 @@ typedef struct profiled_kind {
 
 /* A backend before another one, for plans of one op on operands of the same dtypes and shapes. Lives until the process ends. */
 typedef struct profiled_plan {
-  qn_backend face;
+  qn_backend base;
   const qn_backend *own;
   qn_profile *profile;
   qn_profile_subject subject;
@@ -34,7 +34,7 @@ enum { N_BUCKETS = 256 };
 static _Atomic(profiled_kind *) kinds;
 static _Atomic(profiled_plan *) plans[N_BUCKETS];
 
-/* face is the first field. */
+/* base is the first field. */
 static const profiled_kind *kind_of(const quern_op *op) { return (const profiled_kind *)(const void *)qn_kind_of(op); }
 static const profiled_plan *plan_of(const qn_decision *decision) { return (const profiled_plan *)(const void *)decision->backend; }
 
@@ -132,11 +132,11 @@ __attribute__((noinline)) static void profile_plan(const profiled_kind *kind, co
                                                    DLTensor *const *out, qn_decision *decision) {
   profiled_plan *made = malloc(sizeof *made);
   if (!made) return;
-  *made = (profiled_plan){.face = *decision->backend, .own = decision->backend, .profile = kind->profile};
-  made->face.call = plan_call;
-  made->face.prepare = plan_prepare;
-  made->face.launch = plan_launch;
-  made->face.explain = plan_explain;
+  *made = (profiled_plan){.base = *decision->backend, .own = decision->backend, .profile = kind->profile};
+  made->base.call = plan_call;
+  made->base.prepare = plan_prepare;
+  made->base.launch = plan_launch;
+  made->base.explain = plan_explain;
   qn_profile_describe(op->info, in, out, has_text(op), &made->subject);
   _Atomic(profiled_plan *) *bucket = &plans[hash_of(&made->subject)];
   made->next = atomic_load(bucket);
@@ -144,10 +144,10 @@ __attribute__((noinline)) static void profile_plan(const profiled_kind *kind, co
     const profiled_plan *known = find_plan(made->next, made);
     if (!known) continue;
     free(made);
-    decision->backend = &known->face;
+    decision->backend = &known->base;
     return;
   } while (!atomic_compare_exchange_weak(bucket, &made->next, made));
-  decision->backend = &made->face;
+  decision->backend = &made->base;
 }
 
 /* A plan, an explanation, or the workspace of a call: calls do not come here. */
@@ -163,7 +163,7 @@ static quern_status decide(const quern_op *op, DLTensor *const *in, DLTensor *co
 
 static const qn_kind *find_kind(const profiled_kind *at, const qn_profile *profile, const qn_kind *own) {
   while (at && !(at->own == own && at->profile == profile)) at = at->next;
-  return at ? &at->face : NULL;
+  return at ? &at->base : NULL;
 }
 
 const qn_kind *qn_profile_kind(qn_profile *profile, const qn_kind *own) {
@@ -171,11 +171,11 @@ const qn_kind *qn_profile_kind(qn_profile *profile, const qn_kind *own) {
   const qn_kind *known = profile ? find_kind(first, profile, own) : own;
   profiled_kind *made = known ? NULL : malloc(sizeof *made);
   if (!made) return known ? known : own;
-  *made = (profiled_kind){.face = *own, .own = own, .profile = profile, .next = first};
-  made->face.call = own->call ? call_itself : call_decided;
-  if (own->decide) made->face.decide = decide;
+  *made = (profiled_kind){.base = *own, .own = own, .profile = profile, .next = first};
+  made->base.call = own->call ? call_itself : call_decided;
+  if (own->decide) made->base.decide = decide;
   while (!atomic_compare_exchange_weak(&kinds, &made->next, made)) {} /* one more of another thread does no harm */
-  return &made->face;
+  return &made->base;
 }
 
 /* ---- Ops of the host's own ---- */

@@ -26,7 +26,7 @@
 #include "toolchain/gen_module.h"
 #include "base/threads/clock.h"
 #include "base/files/module.h"
-#include "base/threads/passing.h"
+#include "base/threads/transient.h"
 
 #define MODULE_FILE "quern-gen.so"
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -59,7 +59,7 @@ static qn_generator *all_generators;
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 static const quern_gen_interface *module; /* under `opening` */
-static char trouble[512];              /* why there is no module; written once, before module_state is set to -1 */
+static char failure[512];              /* why there is no module; written once, before module_state is set to -1 */
 static locale_t c_locale;              /* set before module_state is set to 1 */
 static atomic_int module_state;        /* 0: not opened so far; 1: ready; -1: unusable, for good */
 
@@ -110,7 +110,7 @@ static int load(char *why, size_t size) {
   if (!c_locale) c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (!c_locale) {
     snprintf(why, size, "out of memory");
-    qn_passing_note(ENOMEM);
+    qn_transient_note(ENOMEM);
     return 0;
   }
   module = qn_module_open(MODULE_FILE, QUERN_GEN_SYMBOL, QUERN_GEN_ABI, QUERN_GEN_VERSION, why, size);
@@ -124,10 +124,10 @@ static int open_module(char *why, size_t size) {
   pthread_mutex_lock(&opening);
   state = atomic_load_explicit(&module_state, memory_order_relaxed);
   if (!state) {
-    qn_passing_take();
-    state = load(why, size) ? 1 : qn_passing_take() ? 0 : -1;
-    if (state < 0) snprintf(trouble, sizeof trouble, "%s", why);
-    if (state == 0) qn_passing_note(ENOMEM); /* for the caller */
+    qn_transient_take();
+    state = load(why, size) ? 1 : qn_transient_take() ? 0 : -1;
+    if (state < 0) snprintf(failure, sizeof failure, "%s", why);
+    if (state == 0) qn_transient_note(ENOMEM); /* for the caller */
     atomic_store_explicit(&module_state, state, memory_order_release);
   }
   pthread_mutex_unlock(&opening);
@@ -138,7 +138,7 @@ static int open_module(char *why, size_t size) {
 static void give_module_up(const char *why) {
   pthread_mutex_lock(&opening);
   if (atomic_load_explicit(&module_state, memory_order_relaxed) > 0) {
-    snprintf(trouble, sizeof trouble, "%s", why ? why : "it cannot be used");
+    snprintf(failure, sizeof failure, "%s", why ? why : "it cannot be used");
     atomic_store_explicit(&module_state, -1, memory_order_release);
   }
   pthread_mutex_unlock(&opening);
@@ -146,11 +146,11 @@ static void give_module_up(const char *why) {
 
 const char *qn_generator_state(void) {
   const int state = atomic_load_explicit(&module_state, memory_order_acquire);
-  return state > 0 ? "ready" : state < 0 ? trouble : "not loaded yet";
+  return state > 0 ? "ready" : state < 0 ? failure : "not loaded yet";
 }
 
 static quern_status refuse_without_module(void) {
-  return qn_status_fail(QUERN_E_UNSUPPORTED, "the generator cannot be used: %s; what is built works without it", trouble);
+  return qn_status_fail(QUERN_E_UNSUPPORTED, "the generator cannot be used: %s; what is built works without it", failure);
 }
 
 /* ---- Generators ---- */
@@ -298,7 +298,7 @@ static quern_gen_kind make_state(qn_generator *generator, quern_gen_answer *answ
 /* *text: malloc'ed. */
 static quern_status call(qn_generator *generator, const module_request *request, qn_bytes *text) {
   const int kept_errno = errno;
-  char unopened[sizeof trouble];
+  char unopened[sizeof failure];
   const int state = open_module(unopened, sizeof unopened);
   errno = kept_errno;
   if (state < 0) return refuse_without_module();
@@ -327,7 +327,7 @@ static quern_status call(qn_generator *generator, const module_request *request,
     give_module_up(answer.text);
     refuse_without_module();
   } else {
-    if (kind == QUERN_GEN_MEMORY) qn_passing_note(ENOMEM);
+    if (kind == QUERN_GEN_MEMORY) qn_transient_note(ENOMEM);
     qn_status_fail(status, "%s", answer.text ? answer.text : why);
   }
   free(answer.text);

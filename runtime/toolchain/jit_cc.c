@@ -32,7 +32,7 @@
 #include "toolchain/kernel_headers.h"
 #include "level_flags.h" /* generated */
 #include "base/threads/idle.h"
-#include "base/threads/passing.h"
+#include "base/threads/transient.h"
 #include "base/files/read_all.h"
 #include "base/files/write_all.h"
 
@@ -66,7 +66,7 @@ _Static_assert(sizeof level_flags / sizeof level_flags[0] == QN_ISA_COUNT, "flag
 
 /* Writes a message that ends with the text of errno. Returns 0. */
 static int say(char *why, size_t size, const char *what, const char *path) {
-  qn_passing_note(errno);
+  qn_transient_note(errno);
   snprintf(why, size, "%s %s: %m", what, path);
   return 0;
 }
@@ -228,7 +228,7 @@ static int await(child *c, int32_t most_ms, char *why, size_t why_size) {
   pid_t ended = 0;
   for (int64_t looked = qn_clock_ms(); ended == 0 && !atomic_load(&is_ending) && qn_clock_ms() < until;) {
     if (qn_clock_ms() - looked >= 500) {
-      qn_idle_look();
+      qn_idle_poll();
       looked = qn_clock_ms();
     }
     if (talks)

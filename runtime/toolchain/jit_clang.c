@@ -31,7 +31,7 @@
 #include "base/threads/thread_shield.h"
 #include "base/jit_environment.h"
 #include "base/files/module.h"
-#include "base/threads/passing.h"
+#include "base/threads/transient.h"
 #include "base/memory/thread_memory.h"
 
 #define MODULE_FILE "quern-clang.so"
@@ -79,7 +79,7 @@ static struct tier {
   int is_dead;               /* no compile is possible any more; `state` has the reason */
 } tier = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
 
-static char trouble[2][512]; /* written once each: [0] why there is no module, [1] why it is dead */
+static char failure[2][512]; /* written once each: [0] why there is no module, [1] why it is dead */
 static _Atomic(const char *) state = "not loaded yet";
 
 /* ---- With the lock held ---- */
@@ -89,11 +89,11 @@ static void say(char *why, size_t size, const char *text) {
 }
 
 /* Ends compiling for good. what, detail: the reason. */
-static void die(const char *what, const char *detail) {
+static void disable_tier(const char *what, const char *detail) {
   if (tier.is_dead) return;
-  snprintf(trouble[1], sizeof trouble[1], "%s%s", what, detail);
+  snprintf(failure[1], sizeof failure[1], "%s%s", what, detail);
   tier.is_dead = 1;
-  atomic_store(&state, trouble[1]);
+  atomic_store(&state, failure[1]);
 }
 
 static void finish(compilation *j, int is_good) {
@@ -117,10 +117,10 @@ static void refuse_all(const char *why) {
 
 static void failed(const char *message) {
   pthread_mutex_lock(&tier.lock);
-  die("LLVM failed: ", message);
-  say(here->current->ask.why, here->current->ask.why_size, trouble[1]);
+  disable_tier("LLVM failed: ", message);
+  say(here->current->ask.why, here->current->ask.why_size, failure[1]);
   finish(here->current, 0);
-  refuse_all(trouble[1]);
+  refuse_all(failure[1]);
   here->current = NULL;
   here->has_thread = 0;
   here->is_over = 1;
@@ -138,15 +138,15 @@ static void park(void) {
   pthread_mutex_unlock(&tier.lock);
 }
 
-/* What a compile that is to be over ends with. Called at safe points: between passes, and at expansions of macros. */
+/* The reason to end a compile early, or NULL. Called at safe points: between passes, and at expansions of macros. */
 static const char *is_over(const quern_clang_request *ask) {
   if (atomic_load_explicit(&tier.n_forks, memory_order_relaxed)) park();
   if (atomic_load_explicit(&tier.is_ending, memory_order_relaxed)) return "the process ends";
   return qn_clock_ms() > ask->until_ms ? "Clang took longer than a compile may (compile_ms_limit)" : NULL;
 }
 
-/* Waits a moment for a lane's compile, which then goes on until the process is gone, and finds nothing destroyed: the module drops
- * LLVM's destructors, unless LLVM is not its own. */
+/* Waits until `until` for a lane's compile. A compile that is late goes on until the process is gone. It finds nothing destroyed: the
+ * module drops LLVM's destructors, unless LLVM is a shared library. */
 static void stop_lane(lane *own, const struct timespec *until) {
   pthread_mutex_lock(&tier.lock);
   const int waits = (own->has_thread || own->is_retired) && !pthread_equal(own->thread, pthread_self());
@@ -231,7 +231,7 @@ static void run_compilation(compilation *j) {
   if (j->is_short) say(j->ask.why, j->ask.why_size, "no memory: a compile may need 64 MiB");
   const quern_clang_result result = j->is_short ? QUERN_CLANG_REFUSED : compile_inside(j);
   pthread_mutex_lock(&tier.lock);
-  if (result == QUERN_CLANG_BROKEN) die("", j->ask.why);
+  if (result == QUERN_CLANG_BROKEN) disable_tier("", j->ask.why);
   finish(j, result == QUERN_CLANG_DONE);
 }
 
@@ -244,7 +244,7 @@ static void *run(void *arg) {
   pthread_mutex_lock(&tier.lock);
   while (!tier.is_ending) {
     compilation *j = own->first;
-    if (tier.is_dead) refuse_all(trouble[1]);
+    if (tier.is_dead) refuse_all(failure[1]);
     if (tier.is_dead || !j) {
       if (qn_idle_wait(&tier.work, &tier.lock) || own->first || tier.is_ending) continue;
       own->has_thread = 0; /* the next compilation makes another */
@@ -295,8 +295,8 @@ static void after_clang_fork(void) {
 }
 
 static void after_clang_fork_in_child(void) {
-  if (tier.n_opening) die("the process was forked while Clang was being opened", "");
-  else if (is_unsafe()) die("the process was forked while Clang compiled", "");
+  if (tier.n_opening) disable_tier("the process was forked while Clang was being opened", "");
+  else if (is_unsafe()) disable_tier("the process was forked while Clang compiled", "");
   tier.n_opening = 0;
   atomic_store(&tier.n_forks, 0);
   for (int i = 0; i < 2; i++) tier.lanes[i] = (lane){0};
@@ -350,34 +350,34 @@ static int make_ready(lane *own, char *why, size_t size) {
   if (!tier.module && !tier.is_dead) {
     tier.n_opening++;
     pthread_mutex_unlock(&tier.lock);
-    qn_passing_take();
+    qn_transient_take();
     const quern_clang_interface *module = open_module(&is_shared, why, size);
     pthread_mutex_lock(&tier.lock);
     tier.n_opening--;
     pthread_cond_broadcast(&tier.news); /* to a fork */
-    if (!module && qn_passing_take()) { /* it may open the next time */
-      qn_passing_note(ENOMEM);
+    if (!module && qn_transient_take()) { /* it may open the next time */
+      qn_transient_note(ENOMEM);
       return 0;
     }
     if (!module) {
-      if (!trouble[0][0]) snprintf(trouble[0], sizeof trouble[0], "%s", why);
-      if (!tier.is_dead) atomic_store(&state, trouble[0]);
+      if (!failure[0][0]) snprintf(failure[0], sizeof failure[0], "%s", why);
+      if (!tier.is_dead) atomic_store(&state, failure[0]);
       return 0;
     }
     if (!tier.module && !tier.is_ending) {
       host.is_shared = is_shared;
       if (module->enter(&host)) tier.module = module;
-      else die("too many copies of this library use Clang", "");
+      else disable_tier("too many copies of this library use Clang", "");
       if (!tier.is_dead) atomic_store(&state, "ready");
     }
   }
   if (tier.is_dead) {
-    say(why, size, trouble[1]);
+    say(why, size, failure[1]);
   } else if (tier.is_ending) {
     say(why, size, "the process ends");
   } else if (!own->has_thread && !(own->has_thread = make_thread(own))) {
     say(why, size, "no thread could be made for Clang");
-    qn_passing_note(EAGAIN);
+    qn_transient_note(EAGAIN);
   } else {
     return 1;
   }
@@ -402,7 +402,7 @@ int qn_clang_compile(const qn_compile_request *request, qn_bytes *object, char *
     while (!j.is_done) qn_idle_watch(&tier.news, &tier.lock);
   }
   pthread_mutex_unlock(&tier.lock);
-  if (j.is_short) qn_passing_note(ENOMEM);
+  if (j.is_short) qn_transient_note(ENOMEM);
   if (j.is_good) *object = (qn_bytes){j.ask.object, j.ask.object_size};
   qn_thread_unshield(kept_cancel);
   errno = kept_errno;
@@ -415,7 +415,7 @@ const char *qn_clang_state(void) {
 
 int qn_clang_may_compile(void) {
   const char *now = atomic_load(&state);
-  return now != trouble[0] && now != trouble[1];
+  return now != failure[0] && now != failure[1];
 }
 
 /* Appends to the path in *text the file's size and time, or that it is missing, and moves *text to the end. 0: no room;

@@ -10,7 +10,7 @@
  * then made executable or read-only, never both writable and executable. All relocations are relative, so they are computed from
  * offsets in the image; its address does not matter. */
 #include "toolchain/object_loader.h"
-#include "base/threads/passing.h"
+#include "base/threads/transient.h"
 #include "toolchain/code_pages.h"
 
 #include <elf.h>
@@ -187,7 +187,7 @@ static int read_sections(object *o) {
   if (!read_header(o, &h)) return 0;
   o->sections = calloc(h.e_shnum, sizeof *o->sections);
   if (!o->sections) {
-    qn_passing_note(ENOMEM);
+    qn_transient_note(ENOMEM);
     return refuse(o, "no memory for the object's sections");
   }
   o->n_sections = h.e_shnum;
@@ -376,7 +376,7 @@ static long number_in(const char *path) {
 static int refuse_mapping(object *o, const char *what) {
   const int error = errno;
   long n = 0;
-  qn_passing_note(error);
+  qn_transient_note(error);
   FILE *maps = error == ENOMEM ? fopen("/proc/self/maps", "re") : NULL;
   for (int c; maps && (c = getc(maps)) != EOF;) n += c == '\n';
   if (maps) fclose(maps);
@@ -416,7 +416,7 @@ qn_loaded *qn_object_load(const void *bytes, size_t size, const char *symbol, ch
   qn_loaded *loaded = malloc(sizeof *loaded);
   if (!loaded) {
     refuse(&o, "no memory for a loaded object");
-    qn_passing_note(ENOMEM);
+    qn_transient_note(ENOMEM);
   } else if (!load(&o, symbol, loaded)) {
     free(loaded);
     loaded = NULL;

@@ -205,7 +205,7 @@ static void test_basics(void) {
   ok(!is_hit(cache, "more"), "  a larger one is not kept");
   free(much);
   is_int(n_said, 0, "nothing was worth a warning (%s)", said);
-  is_str(qn_jit_cache_trouble(cache), "", "  nor is there trouble");
+  is_str(qn_jit_cache_failure(cache), "", "  nor has it failed");
 
   remove_all(in_base("deep"));
   ok(!is_hit(cache, "key"), "a folder that is removed meanwhile: a miss");
@@ -215,7 +215,7 @@ static void test_basics(void) {
   remove_all(in_base("deep"));
 
   is_str(qn_jit_cache_dir(NULL), "", "no cache has no folder");
-  ok(qn_jit_cache_trouble(NULL)[0], "  but trouble");
+  ok(qn_jit_cache_failure(NULL)[0], "  but a failure");
   put(NULL, "key", "check", "value");
   is_int(is_hit(NULL, "key") + qn_jit_cache_list(NULL, NULL, NULL) + qn_jit_cache_clear(NULL), 0, "  and misses");
   qn_jit_cache_close(NULL);
@@ -459,7 +459,7 @@ static void *miss_in_thread(void *arg) {
   for (int i = 0; i < 10; i++) {
     put(w->cache, "key", "", "value");
     w->bad |= is_hit(w->cache, "key");
-    w->bad |= !qn_jit_cache_trouble(w->cache)[0];
+    w->bad |= !qn_jit_cache_failure(w->cache)[0];
   }
   return NULL;
 }
@@ -517,9 +517,9 @@ static void unusable(const char *dir, const char *part, const char *name) {
   is_int(n_said, part != NULL, "  %s", said);
   if (part) {
     has_str(said, part, "  says why");
-    has_str(said, qn_jit_cache_trouble(cache), "  as the cache does");
+    has_str(said, qn_jit_cache_failure(cache), "  as the cache does");
   }
-  ok(qn_jit_cache_trouble(cache)[0], "  it has trouble");
+  ok(qn_jit_cache_failure(cache)[0], "  it has failed");
   qn_jit_cache_close(cache);
   is_int(n_descriptors(), before, "  no descriptor is left");
   forget();
@@ -616,9 +616,9 @@ static int in_read_only(void) {
   chmod(path, 0500);
   for (int i = 0; i < 3; i++) put(cache, "another", "check", "value");
   if (is_hit(cache, "another") || n_said != 1 || !strstr(said, "cannot be written to (Permission denied)")) return 4;
-  if (!is_hit(cache, "key") || qn_jit_cache_trouble(cache)[0]) return 5;
+  if (!is_hit(cache, "key") || qn_jit_cache_failure(cache)[0]) return 5;
   chmod(path, 0);
-  if (is_hit(cache, "key") || n_said != 1 || !qn_jit_cache_trouble(cache)[0]) return 6;
+  if (is_hit(cache, "key") || n_said != 1 || !qn_jit_cache_failure(cache)[0]) return 6;
   chmod(path, 0700);
   forget();
   qn_jit_cache_close(cache);
@@ -655,7 +655,7 @@ static int in_limits(void) {
   }
   few.rlim_cur = kept;
   if (setrlimit(RLIMIT_NOFILE, &few)) return 6;
-  if (qn_jit_cache_trouble(cache)[0]) return 7; /* it may pass, and has */
+  if (qn_jit_cache_failure(cache)[0]) return 7; /* it may pass, and has */
   if (!is_hit(cache, "key")) return 8;
   return 0;
 }

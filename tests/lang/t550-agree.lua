@@ -53,7 +53,7 @@ local WRONG = { "T", "rare", "return", "lookup", "raw_u32(x)", "gelo(x)", "1e999
 
 local ops = {}
 for _, op in ipairs(model.ops) do
-  local is_scan = kinds.of(op).may_come and kinds.of(op).may_come(op)
+  local is_scan = kinds.of(op).allowed_in_expression and kinds.of(op).allowed_in_expression(op)
   local outputs = kinds.of(op).refusal and not is_scan and {} or op.outputs
   for _, output in ipairs(outputs) do
     local own, kind = {}, kinds.of(op)

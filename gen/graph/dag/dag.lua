@@ -82,7 +82,7 @@ function Dag:make(op, type_name, args, extra)
   return row and row.simplify and row.simplify(self, type_name, args) or self:node(op, type_name, args, extra)
 end
 
--- A node as a value that was computed: what looks at signs takes an operand's NaN as it lies in memory, a computed one as positive.
+-- The node with its NaN as a computed value has it. Operations on signs see the sign of an operand's NaN; a computed NaN is positive.
 function Dag:computed(node)
   local is_operand = M.is_operand(node) and self.types.by_name[node.type].kind == "float"
   return is_operand and not self.is_plain and self:make("canon", node.type, { node }) or node

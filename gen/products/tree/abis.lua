@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The calling conventions of others that a product can offer its ops by, beside its own functions. Each has files of its own; no file
--- of a product without it has a line of it.
+-- Foreign calling conventions (--abi): a product can offer its ops by one of them, in addition to its own functions. Each adds files; a
+-- product without it has no line of it.
 
 local source = require "gen.base.source"
 local tvm_ffi = require "gen.products.tree.tvm_ffi"

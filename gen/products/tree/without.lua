@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What a tree is generated without: on request (`--no-threads`, `--no-environment`), and what none of its ops needs. Each leaves files
--- of the core out and has a small one in their place. Pure.
+-- Parts of the core that a tree omits: on request (`--no-threads`, `--no-environment`), or because none of its ops needs them. A small
+-- file takes the place of a part's files. Pure.
 
 local kinds = require "gen.kinds.kinds"
 local numbers = require "gen.products.numbers"

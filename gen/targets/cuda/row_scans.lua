@@ -32,7 +32,7 @@ function M.feeders(types, program, stage, emit, reads_place, literal, by)
   for k, feeder in ipairs(stage.feeders or {}) do
     local scan, body = program.scans[feeder.scan + 1], {}
     local value = emit(feeder, body)
-    local initial = kinds.of(scan.op).of_none(types, scan.op, scan.type)
+    local initial = kinds.of(scan.op).empty_result(types, scan.op, scan.type)
     list[k] = { name = M.name(feeder.scan), scanner = "scanner_" .. feeder.scan, element = types.by_name[scan.type].c, body = body, value = value,
                 by = by(scan), has_place = reads_place(feeder), is_exclusive = scan.is_exclusive, initial = literal(scan.type, initial) }
   end

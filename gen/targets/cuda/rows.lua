@@ -375,7 +375,8 @@ function M.values(kit, types, entry, parsed, tables, of_run)
           local part_type = program.row_types[reduce.to + p + 1]
           if is_read[reduce.to + p] then
             totals[#totals + 1] = { element = types.by_name[part_type].c, name = total_name(reduce.to + p), row = values.values + p,
-                                    of = is_state and ".part" .. p or "", empty = empty_text(part_type, kinds.of(reduce.op).of_none(types, reduce.op, part_type)) }
+                                    of = is_state and ".part" .. p or "",
+                                    empty = empty_text(part_type, kinds.of(reduce.op).empty_result(types, reduce.op, part_type)) }
             declare(part_type, reduce.to + p)
           end
         end

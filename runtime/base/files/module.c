@@ -20,7 +20,7 @@
 #endif
 
 #include "base/jit_environment.h"
-#include "base/threads/passing.h"
+#include "base/threads/transient.h"
 
 #ifndef PATH_MAX
 #define PATH_MAX 4096
@@ -113,10 +113,10 @@ static const void *open_at(const char *path, const char *symbol, uint32_t abi, c
   errno = 0;
   void *library = dlopen(path, flags);
   const int error = errno;
-  const char *trouble = library ? NULL : dlerror();
+  const char *failure = library ? NULL : dlerror();
   if (!library) {
-    qn_passing_note_text(error, trouble);
-    snprintf(why, why_size, "%s", trouble ? trouble : "the module cannot be opened");
+    qn_transient_note_text(error, failure);
+    snprintf(why, why_size, "%s", failure ? failure : "the module cannot be opened");
     return NULL;
   }
   const module_head *head = dlsym(library, symbol);
@@ -130,7 +130,7 @@ const void *qn_module_open(const char *name, const char *symbol, uint32_t abi, c
   const void *head = NULL;
   if (!path) {
     snprintf(why, why_size, "out of memory");
-    qn_passing_note(ENOMEM);
+    qn_transient_note(ENOMEM);
     return NULL;
   }
   if (!qn_module_path(name, path, PATH_MAX))

@@ -18,7 +18,7 @@ int qn_module_is_there(const char *folder, const char *inner, const char *name, 
 
 /* Opens a module with local symbols (RTLD_LOCAL) and, unless a sanitizer is in the process, with its own libraries preferred to
  * the host's (RTLD_DEEPBIND). Its interface begins with { uint32_t abi; const char *version; }, which must equal the
- * arguments. It is never closed. NULL: `why` gives the reason; one that may pass is noted (passing.h). */
+ * arguments. It is never closed. NULL: `why` gives the reason; one that may pass is noted (transient.h). */
 const void *qn_module_open(const char *name, const char *symbol, uint32_t abi, const char *version, char *why, size_t why_size);
 
 /* Adds a line to a description: a module's state, and where its file is or was searched for. */

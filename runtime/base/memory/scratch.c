@@ -2,8 +2,9 @@
  *
  * scratch.c: see scratch.h.
  *
- * A place has a block from when it is first taken until the library is unloaded. A thread begins to look at a place that follows from
- * an address of its own. So it finds the block of its last call, and calls of several threads touch different places. */
+ * There are N_PLACES places for blocks. A place gets its block when it is first taken, and keeps it until the library is unloaded. A
+ * thread's search begins at a place computed from an address of the thread: it finds the block of its last call, and threads rarely
+ * meet at one place. */
 #include "base/memory/scratch.h"
 
 #include <errno.h>

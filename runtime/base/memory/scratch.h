@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scratch.h: memory for what is too large for the caller's stack: a call's decision, a slice's operands. Calls within calls, and
- * calls on many threads, have pieces of their own. Knows nothing of what they hold. As qn_above_table has the functions. */
+ * scratch.h: blocks of memory for data that is too large for the caller's stack: a call's decision, a slice's operands. Each
+ * taken block has one owner, also in nested calls and on several threads. The functions have the types of qn_above_table's. */
 #ifndef QN_SCRATCH_MEMORY_H
 #define QN_SCRATCH_MEMORY_H
 

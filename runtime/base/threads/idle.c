@@ -82,7 +82,7 @@ static int are_alone(void) {
 static int are_alone(void) { return 0; }
 #endif
 
-void qn_idle_look(void) {
+void qn_idle_poll(void) {
   const int kept_errno = errno;
   sigset_t opened;
   sigemptyset(&opened);
@@ -97,6 +97,6 @@ void qn_idle_look(void) {
 void qn_idle_watch(pthread_cond_t *condition, pthread_mutex_t *lock) {
   if (wait_ms(condition, lock, WATCH_MS)) return;
   pthread_mutex_unlock(lock);
-  qn_idle_look();
+  qn_idle_poll();
   pthread_mutex_lock(lock);
 }

@@ -19,6 +19,6 @@ int qn_idle_wait(pthread_cond_t *condition, pthread_mutex_t *lock);
 /* Waits on a condition, or a moment, for other threads of the library. If there are no others in the process any more, this one no longer
  * blocks the signals that end a process, as far as the host's thread (qn_idle_note_signals) did not. */
 void qn_idle_watch(pthread_cond_t *condition, pthread_mutex_t *lock);
-void qn_idle_look(void); /* the same without waiting */
+void qn_idle_poll(void); /* the same without waiting */
 
 #endif

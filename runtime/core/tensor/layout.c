@@ -5,7 +5,7 @@
 
 static uint64_t magnitude(int64_t x) { return x < 0 ? 0 - (uint64_t)x : (uint64_t)x; }
 
-/* The distance of neighbours along dimension d of `ndim` ones; 0: the dimension does not rule. */
+/* The distance of neighbours along dimension d of `ndim`; 0: the operand has no such dimension, or its extent is 1. */
 static uint64_t step_along(const qn_tensor *t, int32_t ndim, int32_t d) {
   const int32_t own = d - (ndim - t->ndim);
   uint64_t step = 1;
@@ -27,10 +27,10 @@ static int compare(int32_t ndim, int64_t n_elements, int32_t n_in, const qn_tens
 
 const int32_t *qn_tensor_order(int32_t ndim, const int64_t *shape, int32_t n_in, const qn_tensor *in, int32_t *order) {
   uint64_t n_elements = 1;
-  int32_t ruler = 0;
+  int32_t reference = 0;
   for (int32_t d = 0; d < ndim; d++) n_elements *= (uint64_t)shape[d];
-  while (ruler < n_in && in[ruler].n_elements != (int64_t)n_elements) ruler++;
-  if (ruler == n_in || in[ruler].compact) return NULL;
+  while (reference < n_in && in[reference].n_elements != (int64_t)n_elements) reference++;
+  if (reference == n_in || in[reference].compact) return NULL;
   for (int32_t n = 0; n < ndim; n++) { /* the dimensions from the last one, each put among those behind it */
     const int32_t d = ndim - 1 - n;
     int32_t at = n, side = 0;

@@ -63,7 +63,7 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
                           SHOWN(source, token));
   const qn_op_traits *traits = op->builtin->traits;
   if (!traits || !traits->refusal || op_scans(op)) return QUERN_OK;
-  return qn_syntax_fail(source, traits->may_come ? QUERN_E_UNSUPPORTED : QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: %s",
+  return qn_syntax_fail(source, traits->is_limit ? QUERN_E_UNSUPPORTED : QUERN_E_SYNTAX, token->at, "%.*s is no part of an expression: %s",
                         SHOWN(source, token), traits->refusal);
 }
 

@@ -56,11 +56,11 @@ static quern_status decide_fused(const quern_op *op, const uint8_t *dtypes, qn_d
 static qn_fused_op *fused_make(quern_ctx *ctx, qn_generator *generator, qn_jit *jit) {
   qn_fused_op *fused = calloc(1, sizeof *fused);
   if (!fused) return NULL;
-  fused->face = (qn_fused){.decide = decide_fused, .infer = qn_specialise_infer};
+  fused->base = (qn_fused){.decide = decide_fused, .infer = qn_specialise_infer};
   fused->generator = generator;
   fused->jit = jit;
   fused->op.ctx = ctx;
-  fused->op.fused = &fused->face;
+  fused->op.fused = &fused->base;
   return fused;
 }
 

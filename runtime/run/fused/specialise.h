@@ -27,7 +27,7 @@ typedef struct qn_specialisation {
 } qn_specialisation;
 
 typedef struct qn_fused_op {
-  qn_fused face; /* first: the core's view of it */
+  qn_fused base; /* first: the core's view of it */
   quern_op op;
   qn_generator *generator; /* these two are its context's */
   struct qn_jit *jit;

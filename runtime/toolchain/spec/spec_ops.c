@@ -48,7 +48,7 @@ static void read_op(qn_packed *r, qn_spec_op *op, op_lengths *lengths) {
   rule.info.backward = qn_packed_string(r);
   if (!*rule.info.backward) rule.info.backward = NULL;
   const char *refusal = qn_packed_string(r);
-  const uint32_t may_come = qn_packed_u32(r);
+  const uint32_t is_limit = qn_packed_u32(r);
   rule.kind = read_kind(r);
   rule.info.op_class = (int32_t)qn_packed_u32(r);
   rule.promotion = (uint8_t)qn_packed_u32(r);
@@ -72,7 +72,7 @@ static void read_op(qn_packed *r, qn_spec_op *op, op_lengths *lengths) {
   if (r->is_short) return;
   for (int32_t k = 0; k < lengths->roles; k++) roles[k] = (uint8_t)qn_packed_u32(r);
   for (int32_t k = 0; k < rule.info.n_out; k++) rule.results[k] = (uint8_t)qn_packed_u32(r);
-  qn_op_traits traits = {.refusal = *refusal ? refusal : NULL, .may_come = (uint8_t)may_come, .fraction_in = fraction_in,
+  qn_op_traits traits = {.refusal = *refusal ? refusal : NULL, .is_limit = (uint8_t)is_limit, .fraction_in = fraction_in,
                          .is_backward = (uint8_t)qn_packed_u32(r)};
   for (int32_t k = 0; traits.is_backward && k < rule.info.n_in; k++) traits.reads[k] = (uint8_t)qn_packed_u32(r);
   for (int32_t k = 0; traits.is_backward && k < rule.info.n_out; k++) traits.by[k] = (uint8_t)qn_packed_u32(r);

@@ -284,7 +284,7 @@ static quern_status run_row(worker *w, subject *s, uint16_t x, uint16_t *const *
   quern_status status = call_row(s, x, memory[0], got);
   if (status != QUERN_OK) return status;
   w->found.n += PAIRS_ROW;
-  int n = accuracy_pairs_look(s->pairs, x, got, w->found.worst, bound, suspects);
+  int n = accuracy_pairs_check(s->pairs, x, got, w->found.worst, bound, suspects);
   for (int i = 0; i < n; i++) {
     uint64_t at[REF_MAX_INPUTS] = {x, suspects[i]};
     note(&w->found, close_error(s, at, got[suspects[i]]), bound, at, got[suspects[i]]);
@@ -421,7 +421,7 @@ int accuracy_overlooked(ref_op op, ref_dtype d, int n) {
       for (int j = 0; j < k; j++) is_double |= place[j] == place[k];
       if (!is_double) *place[k] = spoiled(&s, *place[k], rng_below(&r, 4));
     }
-    const int n_seen = accuracy_pairs_look(s.pairs, x, memory[1], INFINITY, accuracy_declared(op, d), memory[2]);
+    const int n_seen = accuracy_pairs_check(s.pairs, x, memory[1], INFINITY, accuracy_declared(op, d), memory[2]);
     if (row == 0) n_overlooked = 0;
     for (int k = 0; k < AT_ONCE; k++) {
       int is_seen = 0;

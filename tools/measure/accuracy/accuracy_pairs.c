@@ -246,7 +246,7 @@ INLINE double errors(accuracy_pairs *p, const uint16_t *got) {
   return from_bits((uint64_t)worst);
 }
 
-INLINE int look(accuracy_pairs *p, const uint16_t *got, double worst, double bound, uint16_t *suspects) {
+INLINE int check_row(accuracy_pairs *p, const uint16_t *got, double worst, double bound, uint16_t *suspects) {
   int n = 0;
   for (int first = 0; first < PAIRS_ROW; first += STRETCH) {
     exact_values(p, first);
@@ -268,16 +268,16 @@ INLINE int look(accuracy_pairs *p, const uint16_t *got, double worst, double bou
 #ifdef __x86_64__
 __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl"))) static int look_512(
     accuracy_pairs *p, const uint16_t *got, double worst, double bound, uint16_t *suspects) {
-  return look(p, got, worst, bound, suspects);
+  return check_row(p, got, worst, bound, suspects);
 }
 
 __attribute__((target("avx2"))) static int look_256(
     accuracy_pairs *p, const uint16_t *got, double worst, double bound, uint16_t *suspects) {
-  return look(p, got, worst, bound, suspects);
+  return check_row(p, got, worst, bound, suspects);
 }
 #endif
 
-int accuracy_pairs_look(accuracy_pairs *p, uint16_t x, const uint16_t *got, double worst, double bound, uint16_t *suspects) {
+int accuracy_pairs_check(accuracy_pairs *p, uint16_t x, const uint16_t *got, double worst, double bound, uint16_t *suspects) {
   int size = x & 0x7fff, up = p->y[x] < 0 ? -1 : 1;
   p->x_bits = x;
   p->x = p->y[x];
@@ -295,7 +295,7 @@ int accuracy_pairs_look(accuracy_pairs *p, uint16_t x, const uint16_t *got, doub
   }
   if (__builtin_cpu_supports("avx2")) return look_256(p, got, worst, bound, suspects);
 #endif
-  return look(p, got, worst, bound, suspects);
+  return check_row(p, got, worst, bound, suspects);
 }
 
 /* ---- A run ------------------------------------------------------------------------------------------------------ */

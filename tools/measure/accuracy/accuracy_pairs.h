@@ -18,6 +18,6 @@ void accuracy_pairs_close(accuracy_pairs *p);
 
 /* The y whose results, of got[PAIRS_ROW], may be wrong or beyond `bound`, and one with the largest error where that is beyond
  * `worst`: into suspects[PAIRS_ROW]; returns how many. Errors are known to 2^-24 of an ULP. */
-int accuracy_pairs_look(accuracy_pairs *p, uint16_t x, const uint16_t *got, double worst, double bound, uint16_t *suspects);
+int accuracy_pairs_check(accuracy_pairs *p, uint16_t x, const uint16_t *got, double worst, double bound, uint16_t *suspects);
 
 #endif /* QUERN_TESTS_ACCURACY_PAIRS_H */
