@@ -510,7 +510,7 @@ M.KERNEL_MACROS = [[
 -- What the library has above the core: the fields of qn_above_table.
 local LIBRARY_ABOVE = {
   "quern_managed_alloc", "qn_extension_create", "qn_extension_destroy", "qn_extension_define", "qn_scratch_take", "qn_scratch_give",
-  "qn_foreign_op",
+  "qn_foreign_refuse",
 }
 
 -- op_table.c.

@@ -63,6 +63,8 @@ const char *qn_foreign_sentence(quern_ctx *ctx, const char *name, int (*knows)(q
 
 static int has_op(quern_ctx *ctx, const char *name) { return qn_registry_find(ctx, name) != NULL; }
 
-const char *qn_foreign_op(quern_ctx *ctx, const char *name, char write[QN_ADVICE_BYTES]) {
-  return qn_foreign_sentence(ctx, name, has_op, write);
+quern_status qn_foreign_refuse(quern_ctx *ctx, const char *name) {
+  char write[QN_ADVICE_BYTES];
+  const char *sentence = qn_foreign_sentence(ctx, name, has_op, write);
+  return sentence ? qn_status_fail(QUERN_E_NOTFOUND, "there is no op %.64s: %s%s", name, sentence, write) : QUERN_OK;
 }

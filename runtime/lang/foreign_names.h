@@ -29,11 +29,13 @@ const qn_foreign *qn_foreign_word(const char *name, size_t size);
 /* The bytes of "np." in "np.sin"; 0: the name does not begin with a module's. */
 size_t qn_foreign_module(const char *name, size_t size);
 
+#define QN_ADVICE_BYTES 80
+
 /* What is said of an unknown function: a sentence, to be followed by the text in `write`, which is "" or the name here; NULL: nothing.
  * knows: whether there is a function of a name. */
 const char *qn_foreign_sentence(quern_ctx *ctx, const char *name, int (*knows)(quern_ctx *ctx, const char *name), char write[QN_ADVICE_BYTES]);
 
-/* As qn_above_table has it. */
-const char *qn_foreign_op(quern_ctx *ctx, const char *name, char write[QN_ADVICE_BYTES]);
+/* qn_above_table.refuse. */
+quern_status qn_foreign_refuse(quern_ctx *ctx, const char *name);
 
 #endif

@@ -144,7 +144,7 @@ static void make_outputs(rng *r, problem *p, int ndim, const int64_t *shape) {
   if (status) check_refused(status);
   for (int k = 0; k < s->n_out; k++) {
     ref_dtype d = status ? REF_N_DTYPES : ref_dtype_of(said[k].dtype);
-    int64_t room = 64 * MOST_ELEMENTS, dims[QUERN_MAX_NDIM];
+    int64_t room = 8 * MOST_ELEMENTS, dims[QUERN_MAX_NDIM];
     REQUIRE(status || (said[k].ndim >= 0 && said[k].ndim <= QUERN_MAX_NDIM), "ndim %d", said[k].ndim);
     if (status) said[k].ndim = ndim, memcpy(said[k].shape, shape, sizeof *shape * (size_t)ndim);
     if (d == REF_N_DTYPES || rng_below(r, 5) == 0) d = random_dtype(r);

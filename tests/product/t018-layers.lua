@@ -135,7 +135,9 @@ local function symbols_of(objects)
   local defined, needed, of_object = {}, {}, {}
   for _, object in ipairs(objects) do
     local source = object:match "/quern%-core%.dir/(runtime/.*)%.o$"
-    if source then
+    local file = source and io.open(root .. "/" .. source) -- else an object that an earlier build left
+    if file then
+      file:close()
       local pipe = assert(io.popen("nm -P '" .. object .. "' 2>/dev/null"))
       needed[source] = {}
       for line in pipe:lines() do
@@ -239,6 +241,7 @@ none("a parameter's role is asked for by its role, not by its name", [[grep -rnE
 none("the class of an op is the public ABI's", [[grep -rnE 'QUERN_CLASS_|class_of\([^)]*\) *[~=]=|class *[~=]= *"(basic|workspace|dynamic|reduction)"' runtime gen]],
      in_rooms {
   { "runtime/core/op/registry.", "of a registered op it is all that is known; others ask by functions" },
+  { "runtime/run/fused/fused_ops.c:", "an expression's description, as the public ABI has it" },
   { "gen/kinds/", "the kinds'" } })
 none("how the kernels of a kind are launched is asked where they are launched", [[grep -rnE '(->|[.])(has_rows|sets_launch)\b' runtime]], in_rooms {
   { "runtime/core/simt/cuda.c:", "where they are launched" }, { "runtime/core/kinds/", "the kinds'" },

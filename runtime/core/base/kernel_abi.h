@@ -106,8 +106,6 @@ typedef struct qn_pack_table {
 
 extern const qn_pack_table qn_packs;
 
-#define QN_ADVICE_BYTES 80
-
 /* Generated: what layers above the core add to it. All NULL in a tree, which has none. */
 typedef struct qn_above_table {
   quern_allocator allocator; /* of outputs where the caller of quern_op_call_alloc gives none */
@@ -117,8 +115,7 @@ typedef struct qn_above_table {
   quern_status (*define)(quern_ctx *ctx, const quern_op_def *def); /* before qn_registry_register */
   void *(*take)(size_t bytes);  /* memory in place of the stack, aligned to 64; NULL: there is none */
   void (*give)(void *const *taken);
-  /* What is said of a name that no op has: a sentence, and what follows it; NULL: nothing. */
-  const char *(*advise)(quern_ctx *ctx, const char *name, char more[QN_ADVICE_BYTES]);
+  quern_status (*refuse)(quern_ctx *ctx, const char *name); /* NOTFOUND for a name that other libraries have; else OK */
 } qn_above_table;
 
 extern const qn_above_table qn_above;

@@ -111,16 +111,13 @@ quern_status quern_op_find(quern_ctx *ctx, const char *name, quern_op **op) {
   if (!name) return refuse_null("op_find", "the name");
   if (!(ctx = take_ctx(ctx))) return QUERN_E_MEMORY;
   quern_op *found = qn_registry_find(ctx, name);
-  if (!found) {
-    char more[QN_ADVICE_BYTES];
-    const char *sentence = qn_above.advise ? qn_above.advise(ctx, name, more) : NULL;
-    if (sentence) return qn_status_fail(QUERN_E_NOTFOUND, "there is no op %.64s: %s%s", name, sentence, more);
-    qn_guess guess = qn_guess_begin(name);
-    qn_registry_guess(ctx, &guess);
-    if (!guess.nearest) return qn_status_fail(QUERN_E_NOTFOUND, "there is no op %.64s", name);
-    return qn_status_fail(QUERN_E_NOTFOUND, "there is no op %.64s; the nearest name is %s", name, guess.nearest);
-  }
-  return give_op(found, op);
+  if (found) return give_op(found, op);
+  const quern_status foreign = qn_above.refuse ? qn_above.refuse(ctx, name) : QUERN_OK;
+  if (foreign) return foreign;
+  qn_guess guess = qn_guess_begin(name);
+  qn_registry_guess(ctx, &guess);
+  const char *nearest = guess.nearest ? guess.nearest : "";
+  return qn_status_fail(QUERN_E_NOTFOUND, "there is no op %.64s%s%s", name, *nearest ? "; the nearest name is " : "", nearest);
 }
 
 void quern_op_release(quern_op *op) { if (op) qn_registry_release(op); }

@@ -49,12 +49,6 @@ static int are_twins(const qn_decision *decision, int32_t a, int32_t b) {
   return 1;
 }
 
-static int has_no_elements(const DLTensor *tensor) {
-  for (int32_t d = 0; d < tensor->ndim; d++)
-    if (tensor->shape[d] == 0) return 1;
-  return 0;
-}
-
 static void measure(qn_decision const *decision, DLTensor *const *in, DLTensor *const *out, byte_extent *extents) {
   const qn_nest *nest = &decision->nest;
   for (int32_t k = 0; k < nest->n_operands; k++) {
@@ -63,14 +57,13 @@ static void measure(qn_decision const *decision, DLTensor *const *in, DLTensor *
     extent->low = extent->high = extent->first;
     for (int32_t d = 0; d < nest->rank; d++) {
       int64_t reach = (nest->n[d] - 1) * nest->stride[k][d];
-      if (reach < 0)
-        extent->low += reach;
-      else
-        extent->high += reach;
+      extent->low += reach < 0 ? reach : 0;
+      extent->high += reach < 0 ? 0 : reach;
     }
     extent->high += decision->sizes[k];
-    const int is_tensor = k >= nest->n_positions;
-    if (is_tensor && has_no_elements(k < decision->n_in ? in[k - nest->n_positions] : out[k - decision->n_in])) extent->high = extent->low;
+    const DLTensor *tensor = k < nest->n_positions ? NULL : k < decision->n_in ? in[k - nest->n_positions] : out[k - decision->n_in];
+    for (int32_t d = 0; tensor && d < tensor->ndim; d++)
+      if (tensor->shape[d] == 0) extent->high = extent->low;
     extent->twins = 0;
     const int is_judged = k >= decision->n_in && !(nest->apart >> (k - decision->n_in) & 1);
     for (int32_t j = nest->n_positions; is_judged && j < decision->n_in; j++)
@@ -180,10 +173,6 @@ static quern_status check_overlap(const quern_plan *plan, const qn_ref *ref) {
   return QUERN_OK;
 }
 
-static quern_status refuse_null_data(const quern_op_info *info, int32_t k) {
-  return qn_tensor_fail(QUERN_E_ARGUMENT, info->name, &info->args[k], k < info->n_in ? k : k - info->n_in, "data is NULL");
-}
-
 static quern_status run_own(const quern_plan *plan, void *const *in, void *const *out, const quern_call *call) {
   const quern_op_info *info = qn_registry_own_info(plan->op);
   const qn_decision *decision = &plan->decision;
@@ -204,7 +193,8 @@ static quern_status run_own(const quern_plan *plan, void *const *in, void *const
   for (int32_t k = 0; k < first; k++) ref[k] = decision->nest.ref[k];
   for (int32_t k = first; k < decision->n_operands; k++) {
     ref[k].base = k < decision->n_in ? in[k - first] : out[k - decision->n_in];
-    if (!ref[k].base && plan->extent[k].low < plan->extent[k].high) return refuse_null_data(info, k - first);
+    if (!ref[k].base && plan->extent[k].low < plan->extent[k].high)
+      return qn_tensor_fail(QUERN_E_ARGUMENT, info->name, &info->args[k - first], k < decision->n_in ? k - first : k - decision->n_in, "data is NULL");
     ref[k].offset = plan->extent[k].first;
   }
   if ((status = check_overlap(plan, ref))) return status;

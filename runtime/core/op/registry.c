@@ -112,9 +112,8 @@ static quern_status default_create(const quern_options *options, quern_ctx **mad
 quern_status qn_registry_configure_default(const quern_options *options) {
   quern_ctx *ctx;
   quern_status status = default_create(options, &ctx);
-  if (status == QUERN_E_EXISTS)
-    return qn_status_fail(status, "ctx: the process-wide context is in use already; configure it before anything else");
-  return status;
+  if (status != QUERN_E_EXISTS) return status;
+  return qn_status_fail(status, "ctx: the process-wide context is in use already; configure it before anything else");
 }
 
 quern_ctx *qn_registry_ctx(quern_ctx *ctx) {

@@ -37,9 +37,6 @@ static inline const quern_op_info *qn_registry_own_info(const quern_op *op) {
 /* What the public ABI's class of an op says; nothing else reads it. Whether the outputs' shapes depend on the inputs' values. */
 static inline int qn_registry_is_measured(const quern_op_info *info) { return info->op_class == QUERN_CLASS_DYNAMIC; }
 
-/* The class of an expression: whether the outputs' shapes depend on axes. */
-static inline int32_t qn_registry_class_of(int is_reduced) { return is_reduced ? QUERN_CLASS_REDUCTION : QUERN_CLASS_BASIC; }
-
 /* The given context, or for NULL the process-wide default one, made at its first use. Returns NULL only for lack of memory. */
 quern_ctx *qn_registry_ctx(quern_ctx *ctx);
 

@@ -99,7 +99,7 @@ static int describe(qn_fused_op *fused, const qn_expression *expression) {
   for (int32_t k = 0; k < expression->n_params; k++)
     params[k] = (quern_param_info){.name = expression->param_names[k], .value = {.kind = QUERN_NONE}};
   fused->info = (quern_op_info){.size = sizeof(quern_op_info), .name = expression->name, .doc = "", .formula = expression->text,
-                                .op_class = qn_registry_class_of(expression->reduced != 0), .n_in = expression->n_in, .n_out = expression->n_out,
+                                .op_class = expression->reduced ? QUERN_CLASS_REDUCTION : QUERN_CLASS_BASIC, .n_in = expression->n_in, .n_out = expression->n_out,
                                 .n_params = expression->n_params, .args = args, .params = params, .preferred_alignment = 64};
   fused->op.info = &fused->info;
   fused->op.own_kind = qn_fused_rows_kind(expression);
