@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The generator at run time: the interface of the quern-gen module. A service holds a model, which specs add to, and answers
--- with texts; whatever goes wrong comes back as nil, kind, message. Opens no files and has no libraries but string, table,
--- math, utf8 and what sandbox.lua needs of debug: texts and the model come from the service's maker.
+-- with texts; errors come back as nil, kind, message. Opens no files. Has only the libraries string, table, math, utf8,
+-- and the functions of debug that sandbox.lua needs. The maker of a service gives it texts and the model.
 
 local costs = require "gen.graph.dag.costs"
 local dag_of = require "gen.graph.dag.dag"

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Where C sources use QUERN_KERNEL, as far as can be told without a preprocessor: tokens of C and C++, and conditions of a
+-- Finds uses of QUERN_KERNEL in C and C++ sources, without a preprocessor: it reads tokens, and skips code under conditions of a
 -- plain 0. Knows no expressions, opens no files.
 
 local parse = require "gen.front.parse"

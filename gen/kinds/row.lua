@@ -97,8 +97,8 @@ end
 
 M.compute_type = elementwise.compute_type
 
--- The result of a reduction of no elements, in its accumulator's dtype. One for which that is an error (`empty = false`) has its identity;
--- infinities stand for the limits of integers.
+-- The result of a reduction of no elements, in its accumulator's dtype. For a reduction that refuses no elements (`empty = false`), its
+-- identity. An infinity is converted to the integer dtype's limit.
 function M.empty_result(types, op, A)
   local value, t = op.reducer.empty or op.reducer.identity or 0, types.by_name[A]
   if value == true then return 1 end

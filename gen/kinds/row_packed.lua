@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the runtime gets of an op of a spec that reduces or is a row (runtime/toolchain/spec/spec_rows.c reads it). Bytes: numbers of 32 bits,
--- little-endian, and counted strings.
+-- The packed description of a spec's op that reduces or is a row, for the runtime (runtime/toolchain/spec/spec_rows.c reads it).
+-- Bytes: numbers of 32 bits, little-endian, and counted strings.
 
 local M = {}
 

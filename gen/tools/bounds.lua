@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The declared accuracy of ops that reduce: the field `bound` of their specs, a body whose value is the largest absolute error of the
+-- The declared accuracy of ops that reduce: the field `bound` of their specs, a body that computes the largest absolute error of the
 -- result. Beside the op's inputs and parameters and `count` it has two names. `u` is half of the last place of 1 in the dtype that is
 -- computed in (of integers: f64). `depth` is the number of additions that an element takes part in at most: 19, and one for each
 -- doubling of the number of chunks of 256 elements (docs/reductions.md). A result narrower than what is computed in is rounded once more.
@@ -19,7 +19,7 @@ local M = {}
 
 M.NAMES = { "u", "depth" }
 
--- The op whose body is the bound of an op.
+-- The bound of an op as an op: the bound is its body.
 local function as_op(model, op)
   local of = { name = op.name, c_name = op.c_name, kind = kinds.of(op).bound_kind, builtin = op.builtin, file = op.file, line = op.line, location = op.location,
                constants = op.constants, tables = op.tables, inputs = op.inputs, outputs = {}, assigns = op.assigns,

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- CUDA kernels of ops that reduce (the kind row): one kernel has all stages of gen/graph/dag/rows.lua. Their records, arguments, and the
--- values of templates/cuda/rows.cu.in. Elements that several stages need are computed again by each; what was loaded stays in
--- registers where a row has few elements, in shared memory where it has more. No other file of this folder knows stages.
+-- values of templates/cuda/rows.cu.in. Each stage computes again the elements that several stages need. Loaded elements stay in
+-- registers for rows of few elements, in shared memory for longer rows. No other file of this folder knows stages.
 
 local c = require "gen.targets.c.text"
 local dag_of = require "gen.graph.dag.dag"

@@ -266,7 +266,7 @@ __attribute__((noinline)) static void plan_call(const quern_op *op, const adjoin
   plan_adjoint(op, call, e, run);
 }
 
-/* A call whose tensors are on a device. */
+/* Decides a call on tensors of a device. */
 static quern_status decide_there(const quern_op *op, const adjoint_call *call, qn_decision *decision) {
   const quern_op_info *info = &op->builtin->info;
   const int32_t n_in = info->n_in;

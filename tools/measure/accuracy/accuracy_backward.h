@@ -10,7 +10,7 @@
 
 enum { BACKWARD_MAX_IN = 5, BACKWARD_MAX_OUT = 3, BACKWARD_MAX_ROWS = 64 };
 
-/* Row k of 0, 1, ...: the op whose derivative it is; NULL: there is no more. */
+/* Row k of 0, 1, ...: the op that it is the derivative of. NULL: there are no more rows. */
 const char *backward_op(int k);
 
 /* Of f16 and bf16, which are rounded from f32, that rounding and a little. */
