@@ -100,7 +100,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- specs
 
--- As many of the messages as a sentence holds.
+-- The messages joined, as many as fit into one sentence.
 local function joined(errors)
   local out, size = {}, 0
   for k, message in ipairs(errors) do
@@ -188,7 +188,7 @@ local function twin_of(model, op, A)
   return model.combines[A][program_lines(model.types, expr.combine(model, op, A))] or ""
 end
 
--- What an op has beyond others: its form, 0 or of its kind, and what the kind packs.
+-- The packed rest of an op: its form, 0 or that of its kind, and what the kind packs.
 local function packed_rest(model, op, built)
   local kind, variants = kinds.of(op), require "gen.targets.variants"
   if not kind.packed then return string.pack("<I4", 0) end

@@ -24,7 +24,7 @@ local function skip_comment(text, at)
   return (stop or #text) + 1
 end
 
--- Behind the string or the character that begins at `at`; one that is not closed ends with its line.
+-- The position behind the string or the character that begins at `at`. One that is not closed ends with its line.
 local function skip_quoted(text, at)
   local quote = text:sub(at, at)
   at = at + 1

@@ -77,7 +77,7 @@ function Rows:give(node, part, is_element)
   self.adjoint[node] = sum and self:make("add", sum, part) or part
 end
 
--- What a call gives to the adjoints of its inputs.
+-- The contributions of a call to the adjoints of its inputs.
 function Rows:through_call(call, adjoint)
   local scope, op = self.scope, call.op
   local model, types = scope.state.model, scope.state.types
@@ -125,7 +125,7 @@ function Rows:seed(adjoint, type_name)
   return self.scope.state.dag:constant(type_name, 1.0)
 end
 
--- What a node that is no call gives to the nodes that it depends on.
+-- The contributions of a node that is no call to the adjoints of the nodes that it depends on.
 function Rows:through_elements(node, adjoint, targets)
   local is_element = not self:is_row(node)
   for _, target in ipairs(targets) do

@@ -190,7 +190,7 @@ local function emit_stage(kit, types, stage, parsed, operands, others, tables, v
   return lines, results
 end
 
--- What is stored of a row value. has_none: also of a row without elements
+-- The text of a row value as it is stored. has_none: also of a row without elements
 local function row_output(kit, types, op, operand, node, value, has_none)
   local text = kit.output_text(types, operand, node, value)
   if not has_none or not math.type(op.empty) then return text end

@@ -88,7 +88,7 @@ local function full_shapes(n, n_out, policy)
   return list
 end
 
--- Those of the shapes that a policy allows.
+-- The subset of the shapes that a policy allows.
 local function kept(shapes, policy)
   local list = {}
   for _, shape in ipairs(shapes) do

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * accuracy_pairs.h: all 2^32 pairs of f16s or bf16s, a row (one x, every y) at a time: exact values in f64 and errors against
- * them, as vectors. It only points at what may be wrong or worse than what is known: the caller looks closer at that. */
+ * them, as vectors. It only reports suspects, results that may be wrong or worse than the worst known: the caller examines them. */
 #ifndef QUERN_TESTS_ACCURACY_PAIRS_H
 #define QUERN_TESTS_ACCURACY_PAIRS_H
 
