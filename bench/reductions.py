@@ -31,7 +31,7 @@ import quern  # noqa: E402
 GROUPS = 3  # of calls in each turn
 
 # op: an op's name, or an expression of x, y; shape, axis: an int, a tuple, or None: all; order: C, F: the layout of the input; goals:
-# the least ratios, of "read", "NumPy", "PyTorch", "exp" and "C order"; mask: None, or what stands above the diagonal, as attention has it.
+# the least ratios, of "read", "NumPy", "PyTorch", "exp" and "C order"; mask: None, or the value above the diagonal, as in attention.
 Case = collections.namedtuple("Case", "op shape axis dtype order goals mask", defaults=(None, "f32", "C", {}, None))
 
 
@@ -206,7 +206,7 @@ def load_torch():
 
 
 def aligned(shape, dtype, order, seed=0):
-    """An array of random values whose memory begins at a cache line."""
+    """An array of random values. Its memory begins at a cache line."""
     n = int(np.prod(shape))
     numbers = np.random.default_rng(seed + 1).uniform(-2, 2, n)
     if dtype == "bool":

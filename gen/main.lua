@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the generator does at build time, by the names that build.lua, tools/embed.lua and tests call it: spec -> dag -> records
+-- The generator's functions at build time, for build.lua, tools/embed.lua and tests: spec -> dag -> records
 -- -> text -> files. At run time there is service.lua. Never prints, never exits: what goes wrong comes back as a list of strings.
 
 local check = require "gen.tools.check"

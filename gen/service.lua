@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The generator at run time: the interface of the quern-gen module. A service holds a model, which specs add to, and answers
--- with texts; whatever goes wrong comes back as nil, kind, message. Opens no files and has no libraries but string, table,
--- math, utf8 and what sandbox.lua needs of debug: texts and the model come from the service's maker.
+-- with texts; errors come back as nil, kind, message. Opens no files. Has only the libraries string, table, math, utf8,
+-- and the functions of debug that sandbox.lua needs. The maker of a service gives it texts and the model.
 
 local costs = require "gen.graph.dag.costs"
 local dag_of = require "gen.graph.dag.dag"
@@ -100,7 +100,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- specs
 
--- As many of the messages as a sentence holds.
+-- The messages joined, as many as fit into one sentence.
 local function joined(errors)
   local out, size = {}, 0
   for k, message in ipairs(errors) do
@@ -188,7 +188,7 @@ local function twin_of(model, op, A)
   return model.combines[A][program_lines(model.types, expr.combine(model, op, A))] or ""
 end
 
--- What an op has beyond others: its form, 0 or of its kind, and what the kind packs.
+-- The packed rest of an op: its form, 0 or that of its kind, and what the kind packs.
 local function packed_rest(model, op, built)
   local kind, variants = kinds.of(op), require "gen.targets.variants"
   if not kind.packed then return string.pack("<I4", 0) end

@@ -3,8 +3,8 @@
 -- Writes the C file that the quern-gen module carries the generator in: the modules of gen/ that gen.service needs, as
 -- bytecode; the model of the built-in specs, as a chunk that builds it; the templates and headers of expressions' kernels.
 --   lua5.4 tools/embed.lua OUT.c
--- The Lua that runs this must be the one whose library the module will find: bytecode is of one version. A canary goes
--- along, a text and its bytecode, by which the module sees whether they fit.
+-- Bytecode is of one version of Lua: the Lua that runs this must be the version of the library that the module opens. The module
+-- checks it by a canary, a text with its bytecode.
 
 local root = arg[0]:match "^(.*)/[^/]*$" or "."
 root = root .. "/.."

@@ -9,8 +9,8 @@ local LINE = "SPDX-License-Identifier: Apache-2.0"
 
 local EXCLUDED = { "^tests/golden/", "^tests/fuzz/corpus/", "^examples/data/", "^bench/results/" }
 
--- How a comment looks, by how the name ends. head: of a file that begins with a comment of this form, whose first line the
--- licence becomes.
+-- How a comment looks, by how the name ends. head: the form of a comment at a file's head, which then gets
+-- the licence as its first line.
 local C = { open = "/* ", close = " */", head = "^/%* ", continue = " * " }
 local LUA, HASH, SLASHES = { open = "-- ", join = "--" }, { open = "# ", join = "#" }, { open = "// ", join = "//" }
 local FORMS = {

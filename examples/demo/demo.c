@@ -95,7 +95,7 @@ static void machine_close(machine *m) {
   demo_ctx_release(m->tree);
 }
 
-/* Parameters stand in the order in which the op declares them; their names are asked, not assumed. */
+/* Parameters are given in the order of the op's declaration. Their names are asked, not assumed. */
 static double param_of(const char *name) {
   if (strcmp(name, "min") == 0) return 0.0;
   if (strcmp(name, "max") == 0) return 1.0;

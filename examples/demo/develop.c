@@ -107,7 +107,7 @@ static int is_wrong(const developer *d, const char *way) {
   return 1;
 }
 
-/* Calls it until compiled code serves it, or nobody is at work on any. Returns how many results came before. */
+/* Calls it until compiled code serves it, or no compile is under way. Returns the number of results before that. */
 static int wait_for_code(developer *d) {
   int n = 1;
   for (const double start = now(); is_interpreted(d) && strncmp(d->reason, "being ", 6) == 0 && now() - start < 5; n++) {

@@ -91,7 +91,7 @@ static void make_ops(quern_ctx *ctx) {
   if (quern_op_compile(ctx, text, &softmax_op) != 0) fail(text);
 }
 
-/* Inputs stand in the order in which the text names them first; h is an output of its own: the block goes on with it. */
+/* Inputs are in the order of their first appearance in the text. h is also an output: the block goes on with it. */
 static void rms_norm(void) {
   DLTensor *in[] = {&tensors[X], &tensors[ATTENDED], &tensors[WEIGHT]}, *out[] = {&tensors[H], &tensors[NORM]};
   if (quern_op_call(norm_op, 3, in, 2, out, NULL) != 0) fail("RMSNorm");

@@ -18,7 +18,7 @@ function M.sort(list)
   return list
 end
 
--- Those of a list that a set (name to true) has, in the list's order.
+-- The items of a list that are in a set (name to true), in the list's order.
 function M.those_in(list, set)
   local kept = {}
   for _, name in ipairs(list) do

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The words that no name in generated C or C++ may be: keywords, and macros that compilers define in lower case. A set. Pure.
+-- Words that cannot be names in generated C or C++: keywords, and macros that compilers define in lower case. A set. Pure.
 
 local M = {}
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- A named text; errors about positions in it: line, column, caret, the nearest known word.
+-- A text with a name, and errors about positions in it: line, column, caret, the nearest known word.
 -- Errors are collected as a list of strings; only the command line prints them.
 
 local order = require "gen.base.order"

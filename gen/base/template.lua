@@ -157,7 +157,7 @@ function M.identifiers(template)
   return set
 end
 
--- Of values, those that a parsed template takes.
+-- The subset of `values` that a parsed template takes.
 function M.chosen(template, values)
   local result = {}
   for param in pairs(template.params) do result[param] = values[param] end

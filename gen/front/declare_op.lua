@@ -89,8 +89,8 @@ local function bound_trouble(types, op, dtype, bound)
   return is_taken and dtype .. " is exact" or "the op does not take " .. dtype
 end
 
--- narrow: bodies by a dtype that is computed in another, for kernels whose operands are all stored as it. Rounded to the dtype, their
--- results are those of the body, for all of its numbers. Returns nil after an error.
+-- narrow: a second body for a dtype that is computed in another one, for kernels with all operands stored in that dtype. Rounded to the
+-- dtype, its results equal those of the main body for every number of the dtype. Returns nil after an error.
 local function parse_narrow(state, index, name, fields, op)
   local at, types = state.tokens[index].at, state.model.types.by_name
   if not state.builtin then return fail(state, at, "%s: narrow: only the library's own ops may have bodies of the same results", name) end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Names of other languages and libraries that people type in expressions, and one sentence for each: what to write here, or that there
--- is none. Data; runtime/lang/foreign_names.h has the same tables. A name that an op or a primitive has needs no row.
+-- Names from other languages and libraries, and one sentence for each: what to write in an expression instead, or that there is no
+-- counterpart. Data; runtime/lang/foreign_names.h has the same tables. A name that an op or a primitive has needs no row.
 
 local source = require "gen.base.source"
 

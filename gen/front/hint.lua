@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What is added to an error at a place of a text, by the tokens there: that "//" divides, or what a word of another language is here.
+-- Hints that are added to an error at a place of a text, by the tokens there: that "//" divides, or what to write for another language's word.
 -- runtime/lang/parse/syntax.c gives the same.
 
 local foreign = require "gen.front.foreign"

@@ -68,8 +68,8 @@ function Parser:expect(text, where)
   return token
 end
 
--- What `read`, a method, makes of the text one level deeper: inside parentheses or a call, of a sign's operand, of a branch.
--- at: where that begins
+-- Calls the method `read` one level deeper, and returns its result: inside parentheses or a call, for a sign's operand, for a branch.
+-- at: where that level begins
 function Parser:deeper(at, read, ...)
   self.depth = self.depth + 1
   if self.depth > M.MAX_DEPTH then exceed(at, "nested deeper than %d", M.MAX_DEPTH) end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Whether the body of a row op gives elements or values of a row. The ops that it calls are declared before it: in dsl, by the order of the
--- files' names. Names are not checked here: that is gen/graph's, which reports them.
+-- Whether the body of a row op gives elements or values of a row. The ops that it calls are declared before it; in dsl the order of the
+-- files' names ensures that. Names are not checked here: that is gen/graph's, which reports them.
 
 local kinds = require "gen.kinds.kinds"
 local parse = require "gen.front.parse"

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Where C sources use QUERN_KERNEL, as far as can be told without a preprocessor: tokens of C and C++, and conditions of a
+-- Finds uses of QUERN_KERNEL in C and C++ sources, without a preprocessor: it reads tokens, and skips code under conditions of a
 -- plain 0. Knows no expressions, opens no files.
 
 local parse = require "gen.front.parse"
@@ -24,7 +24,7 @@ local function skip_comment(text, at)
   return (stop or #text) + 1
 end
 
--- Behind the string or the character that begins at `at`; one that is not closed ends with its line.
+-- The position behind the string or the character that begins at `at`. One that is not closed ends with its line.
 local function skip_quoted(text, at)
   local quote = text:sub(at, at)
   at = at + 1

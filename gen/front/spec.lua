@@ -2,7 +2,7 @@
 --
 -- Spec files in, plain validated tables out. Errors are collected as "file:line:col: ..." with the line and a caret. Makes no
 -- text, knows no expressions: bodies stay strings with their position in the file. What a file may do is sandbox.lua's; names,
--- positions, fields and the declaration of ops are in the files of these names. Here: files, functions, constants, tables.
+-- positions, fields and the declaration of ops are in the files of these names. This file has the rest: files, functions, constants, tables.
 
 local declare_op = require "gen.front.declare_op"
 local fields_of = require "gen.front.fields"

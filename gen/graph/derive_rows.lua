@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- The derivative of a graph of units through calls of ops that reduce. An adjoint is the derivative of the result by a node, summed over
--- the results of the row. It goes backwards from call to call: that of an input of a call is what the backward op of the call's op gives
--- for the adjoint of its result. Between the calls, and from the row values that elements read to these elements, it goes as in derive.lua:
--- forwards, so that of `c ? f(x) : g(x)` only the branch taken counts. The adjoint of a row value that an element depends on is the sum of
--- what the elements of its row give. Knows no C. runtime/lang/typing/derive.c takes the same steps.
+-- the results of the row. Adjoints are computed backwards from call to call: the backward op of a called op gives the adjoints of the
+-- inputs from the adjoint of the result. Between the calls, and from row values to the elements that read them, the derivative is
+-- computed forwards, as in derive.lua: of `c ? f(x) : g(x)` only the branch taken counts. The adjoint of a row value is the sum of
+-- the contributions of its row's elements. Knows no C. runtime/lang/typing/derive.c takes the same steps.
 
 local dag_of = require "gen.graph.dag.dag"
 local expr = require "gen.graph.body.expr"
@@ -77,7 +77,7 @@ function Rows:give(node, part, is_element)
   self.adjoint[node] = sum and self:make("add", sum, part) or part
 end
 
--- What a call gives to the adjoints of its inputs.
+-- The contributions of a call to the adjoints of its inputs.
 function Rows:through_call(call, adjoint)
   local scope, op = self.scope, call.op
   local model, types = scope.state.model, scope.state.types
@@ -125,7 +125,7 @@ function Rows:seed(adjoint, type_name)
   return self.scope.state.dag:constant(type_name, 1.0)
 end
 
--- What a node that is no call gives to the nodes that it depends on.
+-- The contributions of a node that is no call to the adjoints of the nodes that it depends on.
 function Rows:through_elements(node, adjoint, targets)
   local is_element = not self:is_row(node)
   for _, target in ipairs(targets) do

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Evaluates the DAG of an op that reduces on numbers, in Lua, over one axis: for examples, and for what a reduction claims. A value is a
--- number, constant along the axis, or a list of them.
+-- Evaluates the DAG of an op that reduces on numbers, in Lua, over one axis: for examples, and to test the declared properties of a
+-- reduction. A value is a number, which is constant along the axis, or a list of numbers.
 
 local dag_of = require "gen.graph.dag.dag"
 local evaluate = require "gen.graph.dag.evaluate"

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- A host's expression: text -> names and canonical text; text and the dtypes of its operands -> typed DAG. The meaning is
--- expr.lua's, with what a host's text has beyond a body: inputs by appearance, several outputs, params, and values
--- that are computed in another type than their dtype. runtime/lang/parse/expression.c and runtime/lang/typing/typing.c read the same language
+-- that of expr.lua. A host's text has more than a body: inputs in order of appearance, several outputs, params, and values
+-- computed in another type than their dtype. runtime/lang/parse/expression.c and runtime/lang/typing/typing.c read the same language
 -- in C, and a test holds the two together. Knows no C.
 
 local foreign = require "gen.front.foreign"
@@ -171,8 +171,8 @@ end
 local C_SPELLING = { ["**"] = "pow(x, y)", ["//"] = "floor_divide(x, y)", ["and"] = "&&", ["or"] = "||", ["not"] = "!" }
 
 -- An expression without dtypes: its canonical text, and { name, inputs, outputs, params }, the latter lists of
--- names; or nil, nil, message, kind ("syntax", "limit"). Functions are not looked up. text: a string or a source. is_c: it stands in C
--- source: spellings of Python are refused
+-- names; or nil, nil, message, kind ("syntax", "limit"). Functions are not looked up. text: a string or a source. is_c: it is from C
+-- source, where Python's spellings are refused
 function M.canonical(model, text, is_c)
   local result, message, kind = guarded(source_of(text), function(src)
     local body, names = read(src, model)

@@ -34,7 +34,7 @@ end
 
 local INDEX = { name = "index", type = "i64" }
 
--- Of an op that computes in K: { lift, combine, finish = DAGs, parts = list of { name, type } }. Inputs of lift: the op's, and the place; of
+-- The states of an op that computes in K: { lift, combine, finish = DAGs, parts = list of { name, type } }. Inputs of lift: the op's, and the place; of
 -- combine: the parts of a, then of b; of finish: the parts of a, the op's inputs, the place.
 function M.of(model, op, K)
   local combine = expr.combine(model, op, K)
@@ -51,7 +51,7 @@ function M.of(model, op, K)
            finish = op.reducer.finish and dag_of_body(model, op, "finish", K, finished, outputs) or same(model, finished[1]) }
 end
 
--- What is wrong with the bodies of an op for a dtype that it takes: a message and its kind, or nil.
+-- An error in the bodies of an op for a dtype that it takes: a message and its kind, or nil.
 function M.trouble(model, op, K)
   local A = kinds.of(op).accumulator(model.types, op, K)
   local ok, failure = pcall(op.has_states and M.of or expr.combine, model, op, A)

@@ -31,7 +31,7 @@ M.schema = { of = "string", state = "string", lift = "string table", combine = "
 
 local EXCLUDED = { "body", "params", "grad", "result", "outputs" }
 
--- What is wrong with its fields, or nil.
+-- A message about an error in an op's fields, or nil.
 function M.trouble(fields, _, types)
   for _, field in ipairs { "of", "combine" } do
     if fields[field] == nil then return field .. " is missing" end
@@ -163,7 +163,7 @@ function M.own_rows(types, op, records, context)
                          table.concat(rows, ",\n           "), M.before(op), op.elements) }, "&adjoint_" .. op.c_name
 end
 
--- What the runtime gets of an op of a spec. kit: see row_packed.lua
+-- The packed description of a spec's op, for the runtime. kit: see row_packed.lua
 M.packed_form = 3
 function M.packed(kit, op, built) return string.pack("<i4I4", M.before(op), op.elements) .. scan.packed(kit, op, built) end
 

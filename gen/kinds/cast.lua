@@ -15,7 +15,7 @@ M.output_dtype, M.dtypes_words = "output", "any dtype"
 M.no_outputs = true
 M.no_result = copy.no_result
 
--- What is wrong with its fields, or nil.
+-- A message about an error in an op's fields, or nil.
 function M.trouble(fields)
   if type(fields.casts) == "string" and fields.casts ~= "saturate" then
     return string.format("casts: '%s', expected true or \"saturate\"", source.shown(fields.casts))
@@ -24,7 +24,7 @@ end
 
 function M.declare(op, fields) op.casts = fields.casts end
 
--- What is wrong with the op, or nil.
+-- A message about an error in the op, or nil.
 function M.check(op, fields)
   if #op.inputs == 0 then return nil end
   local is_body = #op.inputs == 1 and type(fields.body) == "string" and fields.body:find("^%s*" .. op.inputs[1].name .. "%s*$")

@@ -20,7 +20,7 @@ M.needs_runtime = "its kernels search blocks, which the runtime puts together"
 local N_INPUTS = { items = 2, places = 1 }
 local EXCLUDED = { "body", "result", "outputs", "moves", "casts", "params", "ulp", "domain", "examples" }
 
--- What is wrong with its fields, or nil.
+-- A message about an error in an op's fields, or nil.
 function M.trouble(fields, is_builtin)
   if not is_builtin then return "finds: only the library's own ops may give outputs whose shapes depend on values" end
   if not N_INPUTS[fields.finds] then return string.format("finds: '%s', expected items or places", source.shown(fields.finds)) end
@@ -31,7 +31,7 @@ end
 
 function M.declare(op, fields) op.finds = fields.finds end
 
--- What is wrong with the op, or nil.
+-- A message about an error in the op, or nil.
 function M.check(op)
   local n = N_INPUTS[op.finds]
   return #op.inputs ~= n and string.format("finds %s of %d inputs", op.finds, n) or nil
@@ -53,7 +53,7 @@ function M.want(_, _, wanted) wanted.bool = true end
 
 M.templates = { "find", "count", "coordinate" }
 
--- What find.c.in and coordinate.c.in have of a record.
+-- The template values of find.c.in and coordinate.c.in for a record.
 local function find_values(_, types, record)
   return { what = record.op.finds, element = types.by_name[record.dtypes[#record.dtypes - 1]].c,
            size = types.by_name[record.K].size }

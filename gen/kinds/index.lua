@@ -18,7 +18,7 @@ M.own_inputs, M.own_params = { "index" }, { "count" }
 
 local EXCLUDED = { "finds", "result", "outputs", "moves", "casts", "grad", "grad_ulp" }
 
--- What is wrong with its fields, or nil.
+-- A message about an error in an op's fields, or nil.
 function M.trouble(fields, is_builtin)
   if not is_builtin then return "index: only the library's own ops may compute from an element's indices" end
   if (fields.inputs or ""):find "%S" then return "index: expected inputs = \"\"" end

@@ -46,7 +46,7 @@
 --                         is empty in a tree without kernels for the CPU
 --   cuda_records, cuda_operands                   the same for CUDA; cuda_records also gives whether they are all
 --   runtime_devices       sources of its folder of the core that launches on other devices than the CPU need in any tree
---   runtime_needs         another kind of the runtime, whose files its own include
+--   runtime_needs         another kind of the runtime: its own files include files of that one
 --   runtime, runtime_cpu                          its qn_kind and its folder of the core, if not its name; the sources there that only
 --                         kernels for the CPU need
 

@@ -51,7 +51,7 @@ function M.parse_state(text, types)
   return parts
 end
 
--- What is wrong with its fields, or nil.
+-- A message about an error in an op's fields, or nil.
 function M.trouble(fields, is_builtin, types)
   if fields.combine == nil then return "combine is missing" end
   for _, field in ipairs(EXCLUDED) do

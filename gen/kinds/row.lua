@@ -33,7 +33,7 @@ M.schema = { result = "string", empty = "number string", bound = "string table",
 
 -- The parameters by which a call says what is reduced, before the op's own.
 local AXES, KEEPDIMS = { name = "axes", value = -1, role = "axes" }, { name = "keepdims", value = 0, role = "keepdims" }
--- Of a reduction with `initial` or `last`: a call that gives it (not as 0) goes to the op of that name.
+-- The parameters of reductions with `initial` or `last`. A call that gives one (not as 0) goes to the op of that name.
 local INITIAL, LAST = { name = "initial", role = "initial" }, { name = "select_last_index", value = 0, role = "flag" }
 
 -- The dtype of the accumulators of a reduction over elements of a dtype. op.accumulate: "wide", integers as 64 bits; a dtype; nil, the
@@ -57,7 +57,7 @@ end
 
 local WORDS = { wide = true, floating = true }
 
--- What is wrong with its fields, or nil.
+-- A message about an error in an op's fields, or nil.
 function M.trouble(fields, is_builtin, types)
   for _, field in ipairs { "special", "cases" } do
     if fields[field] and not is_builtin then return field .. ": only for the library's own ops" end
@@ -97,8 +97,8 @@ end
 
 M.compute_type = elementwise.compute_type
 
--- The result of a reduction of no elements, in its accumulator's dtype. One for which that is an error (`empty = false`) has its identity;
--- infinities stand for the limits of integers.
+-- The result of a reduction of no elements, in its accumulator's dtype. For a reduction that refuses no elements (`empty = false`), its
+-- identity. An infinity is converted to the integer dtype's limit.
 function M.empty_result(types, op, A)
   local value, t = op.reducer.empty or op.reducer.identity or 0, types.by_name[A]
   if value == true then return 1 end
@@ -108,7 +108,7 @@ function M.empty_result(types, op, A)
   return math.tointeger(value)
 end
 
--- Those of the shape are integers; results of rows without elements may have any dtype of the call.
+-- The dtypes of parameters. Those of the shape are integers; results of rows without elements may have any dtype of the call.
 function M.param_dtypes(types, T) return { "i64", T, types.by_name[T].compute, "u64" } end
 
 -- The dtype of an op's own parameters where it computes in K: of the library's own ops that of results, where these are wider.
@@ -153,7 +153,7 @@ function M.fused(types, op, A, combine)
   return { template = "reduce_inner", values = M.reducer_values, combine = combine, K = A, dtypes = { A, A }, is_free = op.reducer.is_free }
 end
 
--- That of a stage: its one value is all that it reduces.
+-- As M.fused, for a stage that computes one value and only reduces it.
 local function fused_in(types, program, stage, combine_for)
   local reduce = stage.reduces[1]
   if #stage.reduces ~= 1 or #stage.outs ~= 1 or reduce.from ~= stage.outs[1] or stage.outs[1] == program.kept then return nil end
@@ -316,7 +316,7 @@ function M.own_rows(types, op, records, context)
   return out, "&row_" .. op.c_name
 end
 
--- What the runtime gets of an op of a spec.
+-- The packed description of a spec's op, for the runtime.
 M.packed_form, M.packed = 1, row_packed.packed
 
 -- The runtime's table of what reduces. packs_of: see kinds.lua
@@ -494,7 +494,7 @@ local function operator_of(types, combine, A)
   return root.args[1] == combine.inputs[1] and root.args[2] == combine.inputs[2] and ({ add = "+", mul = "*" })[root.op] or nil
 end
 
--- Of a reduction with such an operator: lanes in registers.
+-- The template's values for a reduction with such an operator: lanes in registers.
 local function lanes_values(c, types, record)
   local t, from = types.by_name[record.K], types.by_name[record.dtypes[1]]
   local is_widened = from ~= t
@@ -504,7 +504,7 @@ local function lanes_values(c, types, record)
            widen = is_widened and c.widen(types, from.name) or false }
 end
 
--- Of a state with several parts.
+-- The template's values for a state of several parts.
 local function parts_values(c, types, record)
   local arguments, parts = {}, {}
   for _, name in ipairs { "a", "b" } do

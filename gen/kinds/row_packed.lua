@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What the runtime gets of an op of a spec that reduces or is a row (runtime/toolchain/spec/spec_rows.c reads it). Bytes: numbers of 32 bits,
--- little-endian, and counted strings.
+-- The packed description of a spec's op that reduces or is a row, for the runtime (runtime/toolchain/spec/spec_rows.c reads it).
+-- Bytes: numbers of 32 bits, little-endian, and counted strings.
 
 local M = {}
 
@@ -38,7 +38,7 @@ local function packed_program(kit, op, K)
   return table.concat(parts)
 end
 
--- What the runtime gets of an op of a spec: its shape, its programs, and for each dtype which of them, and the result's dtype. kit: types;
+-- The packed description of a spec's op, for the runtime: its shape, its programs, and for each dtype which of them, and the result's dtype. kit: types;
 -- kind, the op's; numbers(list), packed; bits(type, value); kernel_dtypes(op, built); stages(op, K) and combine(op, A), as gen/graph makes
 -- them; states(op, A): as gen/graph/states.lua; kernel_name(op, K, what): of a program; twin(op, A): the built reduction that is the same
 function M.packed(kit, op, built)

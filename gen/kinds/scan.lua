@@ -40,13 +40,13 @@ local AFTER = "apply an op to its result"
 local INSTEAD = { body = "it has lift, combine and finish", params = AFTER, counts = AFTER, fraction = AFTER, ulp = "declare bound, the largest absolute error",
                   grad = "declare its derivative behind it: adjoint \"NAME_backward\"", grad_ulp = "its derivative has a declaration of its own" }
 
--- Whether an element of an op that finds takes the place of the one found before.
+-- For an op that finds: whether the element x replaces the one found before.
 function M.is_found(op, before, x)
   if x ~= x or before ~= before then return before == before end
   return op.finds == "max" and x > before or op.finds == "min" and x < before
 end
 
--- What is wrong with the fields of a state, or nil.
+-- A message about an error in the fields of a state, or nil.
 function M.state_trouble(fields, types)
   if not fields.state then return nil end
   local parts, why = reduction.parse_state(fields.state, types)
@@ -56,7 +56,7 @@ function M.state_trouble(fields, types)
   end
 end
 
--- What is wrong with its fields, or nil.
+-- A message about an error in an op's fields, or nil.
 function M.trouble(fields, is_builtin, types)
   if fields.combine == nil then return "combine is missing" end
   for _, field in ipairs(EXCLUDED) do
@@ -127,7 +127,7 @@ function M.sought(op) return op.finds end
 
 M.accumulator, M.want, M.promotion, M.param_dtypes, M.compute_type = row.accumulator, row.want, row.promotion, row.param_dtypes, row.compute_type
 
--- As row.result_dtype; of an op that computes in floats an integer is one first.
+-- As row.result_dtype. If the op computes in floats, an integer dtype becomes a float first.
 function M.result_dtype(types, op, dtype)
   local K = M.compute_type(types, op, dtype)
   local is_float = K and types.by_name[K].kind == "float"
@@ -310,7 +310,7 @@ function M.own_rows(types, op, records, context)
          "&scan_" .. op.c_name
 end
 
--- What the runtime gets of an op of a spec: whether it has states, its initials, and for each dtype the accumulator's, the result's and
+-- The packed description of a spec's op, for the runtime: whether it has states, its initials, and for each dtype the accumulator's, the result's and
 -- the programs' names; with states their parts, and the operands of its kernel. kit: see row_packed.lua
 M.packed_form = 2
 function M.packed(kit, op, built)

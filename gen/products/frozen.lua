@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Kernels of expressions built ahead: those that an application compiled (a record file), or that QUERN_KERNEL names in its
--- C sources (scan.lua), as C files with one table that libquern finds them in. Makes texts by name, opens no files.
+-- Kernels of expressions built ahead, as C files with one table, which libquern searches. The expressions are those of a record file,
+-- which an application's compiles leave, or of QUERN_KERNEL in its C sources (scan.lua). Makes texts by name, opens no files.
 
 local banner = require "gen.targets.c.banner"
 local c = require "gen.targets.c.text"

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Spec files -> a model: the built-in ones, and those that a user names. Errors are returned as a list of strings.
+-- Spec files -> a model. The files are the built-in ones and those named by the user. Errors are returned as a list of strings.
 
 local sandbox = require "gen.front.sandbox"
 local spec = require "gen.front.spec"

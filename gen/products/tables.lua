@@ -121,13 +121,13 @@ end
 M.kind_folders = {}
 for _, kind in ipairs(kinds.list) do M.kind_folders[kind.runtime or ""] = kind.runtime ~= nil or nil end
 
--- Of those folders, the sources that go with kernels for the CPU: a set of paths without suffix.
+-- The sources of those folders that go with kernels for the CPU: a set of paths without suffix.
 M.cpu_sources = {}
 for _, kind in ipairs(kinds.list) do
   for _, name in ipairs(kind.runtime_cpu or {}) do M.cpu_sources[kind.runtime .. "/" .. name] = true end
 end
 
--- Those that go with any target's launches: a set of paths without suffix.
+-- The sources of those folders that go with any target's launches: a set of paths without suffix.
 M.device_sources = {}
 for _, kind in ipairs(kinds.list) do
   for _, name in ipairs(kind.runtime_devices or {}) do M.device_sources[kind.runtime .. "/" .. name] = true end
@@ -495,7 +495,7 @@ local function pack_rows(types, packs, kind_names, unbuilt)
   return table.concat(out, "\n") .. kind_rows(types, kind_names, by_role)
 end
 
--- What a table of kernels begins with: a kernel's declaration, and its functions in a qn_variant.
+-- The head of a table of kernels: macros for a kernel's declaration, and for its functions in a qn_variant.
 M.KERNEL_MACROS = [[
 /* Each kernel is compiled once per level of the target; QN_ONE_LEVEL: once, for whatever level the flags name. */
 #if defined(__x86_64__) && !defined(QN_ONE_LEVEL)

@@ -9,7 +9,7 @@
 --   in_single         --single can hold its kernels
 --   core_folder       the folder of runtime/core that a tree has for it alone
 --   refusal(op)       why it has no kernels of an op; nil: it has
---   dtype_refusal(t)  the same of a dtype; or it is not there: it has kernels of all
+--   dtype_refusal(t)  the same for a dtype; a target with kernels of all dtypes lacks it
 --   files(job)        adds its part of a tree, or of the library, by job.put(kind, name, text): kind is its list in sources.txt, or
 --                     nil. Returns { has_records = it has the kernels of plan.records_of, levels, file_of = function(record) ->
 --                     file, device_table, section = { key, rows } of the manifest }.

@@ -9,7 +9,7 @@ local template = require "gen.base.template"
 
 local M = {}
 
--- Of the kernels' headers, and of CUDA.
+-- The names that the kernels' headers and CUDA use.
 local TAKEN = {}
 for word in ([[
   threadIdx blockIdx blockDim gridDim warpSize

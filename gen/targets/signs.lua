@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Signs of 16-bit floats: a body that only changes signs, computed on the bits as they are stored, for any target. Else each element would
--- become an f32 and a 16-bit float again. The results are the same bits: any NaN becomes the one NaN.
+-- Bodies of 16-bit floats that only change signs (neg, abs, copysign), computed on the stored bits, for any target. This saves the casts
+-- to f32 and back. The results have the same bits as with the casts: every NaN becomes the canonical NaN.
 --
--- Inputs are i16 nodes that are marked, is_stored, and so is the result: targets load and store them without a cast.
+-- The inputs and the result are i16 nodes marked is_stored: targets load and store them without a cast.
 
 local dag_of = require "gen.graph.dag.dag"
 
@@ -21,7 +21,7 @@ local function dtype_of(types, record, dag)
   return t
 end
 
--- The DAG of a record that is computed so, or nil: it is not.
+-- The DAG of a record on stored bits. nil: the record has no such body.
 function M.dag(types, record, dag)
   local t = dtype_of(types, record, dag)
   if not t then return nil end

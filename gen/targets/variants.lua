@@ -6,8 +6,8 @@
 -- suffix _<isa> once compiled. Classes: c contiguous, b broadcast (stride 0), s any stride.
 --
 -- lean: light ops in contiguous, broadcast (of two or three inputs, any but all) and strided forms, and contiguous in dtypes that
--- are only stored, as f16; heavy ops one contiguous kernel per compute dtype: everything else goes through pack and unpack
--- blocks around it.
+-- are only stored, as f16; heavy ops one contiguous kernel per compute dtype. Other operands of heavy ops are packed and unpacked in
+-- blocks around that kernel.
 -- full: every op in every dtype of its own, rank 1, 2, 3 and n, and every combination of classes.
 
 local expr = require "gen.graph.body.expr"

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The declared accuracy of ops that reduce: the field `bound` of their specs, a body whose value is the largest absolute error of the
+-- The declared accuracy of ops that reduce: the field `bound` of their specs, a body that computes the largest absolute error of the
 -- result. Beside the op's inputs and parameters and `count` it has two names. `u` is half of the last place of 1 in the dtype that is
 -- computed in (of integers: f64). `depth` is the number of additions that an element takes part in at most: 19, and one for each
 -- doubling of the number of chunks of 256 elements (docs/reductions.md). A result narrower than what is computed in is rounded once more.
--- Of a scan the body may call scans, over the same axis, and is one of elements: it is read as an expression (bound_is_expression of kinds).
+-- A scan's bound has a result for each element, and may call scans over the same axis: it is read as an expression (bound_is_expression of kinds).
 -- depth is that of the kind, for scans the function `scan_depth` of tools/measure/accuracy/accuracy_reductions.c.
 -- A bound holds where nothing overflows or underflows on the way, to the first order of u.
 
@@ -19,7 +19,7 @@ local M = {}
 
 M.NAMES = { "u", "depth" }
 
--- The op whose body is the bound of an op.
+-- The bound of an op as an op: the bound is its body.
 local function as_op(model, op)
   local of = { name = op.name, c_name = op.c_name, kind = kinds.of(op).bound_kind, builtin = op.builtin, file = op.file, line = op.line, location = op.location,
                constants = op.constants, tables = op.tables, inputs = op.inputs, outputs = {}, assigns = op.assigns,
@@ -116,7 +116,7 @@ local function broken(model, op)
   end
 end
 
--- What is wrong with the bound of an op: a sentence, or nil.
+-- A message about an error in the bound of an op, or nil.
 function M.trouble(model, op)
   if not op.bound then return nil end
   for _, operands in ipairs { op.inputs, op.outputs, op.params } do

@@ -54,7 +54,7 @@ local function shown(state)
   return #list == 1 and list[1] or "(" .. table.concat(list, ", ") .. ")"
 end
 
--- As expr.lift, of an op made of its states alone: its elements have the accumulator's dtype.
+-- As expr.lift, for an op of states alone: its elements have the accumulator's dtype.
 local function lift_of_states(model, op, dtype)
   local A = kinds.of(op).accumulator(model.types, op, dtype)
   local lift = states.of(model, op, A).lift

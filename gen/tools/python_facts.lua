@@ -41,7 +41,7 @@ function M.example(op)
     for _, output in ipairs(op.outputs) do
       local value, first = example[output.name], op.inputs[1] and example[op.inputs[1].name]
       is_whole = is_whole and value ~= nil
-      if math.type(value) and type(first) == "table" and not op.is_reduced then -- it stands for every element
+      if math.type(value) and type(first) == "table" and not op.is_reduced then -- one number for all elements
         value = { table.unpack(first) }
         for i = 1, #value do value[i] = example[output.name] end
       end

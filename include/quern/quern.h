@@ -77,8 +77,8 @@ QUERN_API void quern_set_last_error(const char *text);
 /* ---- Processes, threads, signals --------------------------------------------------------------------------------
  * fork: a child may call all functions. Its calls run on the calling thread alone, its compiles on other threads.
  * What was compiled stays. fork() waits until a compile under way comes to a safe point, some ms, at most 200, and
- * at most 20 ms for a spec that is loaded. (A child of a fork that met the very opening of Clang is told so, and
- * interprets.) After a fork of a process that has used CUDA the child cannot use it (DRIVER).
+ * at most 20 ms for a spec that is loaded. A child has no Clang if the fork met its
+ * opening, or a compile beyond that wait: quern_op_explain says so. After a fork of a process that has used CUDA the child cannot use it (DRIVER).
  *
  * Signals: the library installs no handler. Its threads block all signals, except those that end a process (HUP,
  * INT, QUIT, TERM, ...) while they are the process's last, unless the host's threads blocked them. No function here

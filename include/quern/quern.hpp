@@ -206,7 +206,7 @@ class View {
     take(data, shape);
     set_strides(strides);
   }
-  // Memory whose dtype or device C++ does not know.
+  // Memory of a dtype or device given at run time.
   template <class Shape = std::initializer_list<std::int64_t>>
   View(void *data, DLDataType dtype, const Shape &shape, DLDevice device = {kDLCPU, 0}) {
     describe(data, dtype, shape, false);
@@ -484,7 +484,7 @@ class OpRef {
   }
   void operator()(const Views &in, const Views &out, const Call &call = Call()) const { try_call(in, out, call).value(); }
 
-  // The shapes, strides and dtypes of the outputs, for memory of the caller's. It reads values only for ops whose shapes depend on them.
+  // The shapes, strides and dtypes of the outputs, for memory of the caller's. It reads values only for ops with shapes that depend on values.
   Result<std::vector<quern_shape>> try_shapes(const Views &in, const Call &call = Call()) const {
     Bound bound;
     Status status = bind(call, Views(), bound);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The derivative of an expression as the text of another: its assigned names become locals, and behind them stand
+"""The derivative of an expression as the text of another: its assigned names become locals, followed by
 grad_NAME = grad(y * g_y, NAME), the derivative by each input NAME, where g_y is the derivative by the result y."""
 
 import re
@@ -9,7 +9,7 @@ _LABEL = re.compile(r"\s*[A-Za-z_]\w*\s*:(?!:)(?![^;=]*\?)")
 
 
 def _without_comments(text):
-    """`#` begins a comment; `//` does where no operand stands before it."""
+    """`#` begins a comment; `//` does if no operand precedes it."""
     kept, k = [], 0
     while k < len(text):
         before = "".join(kept).rstrip()
@@ -48,7 +48,7 @@ def functions(text):
 
 
 def reduced_axes(text):
-    """What stands behind the first axis= of a text, as Python's value; None: all axes."""
+    """The value of the first axis= of a text, as Python's value; None: all axes."""
     found = re.search(r"\baxis\s*=\s*(\([^)]*\)|[-+]?\s*\d+)", _without_comments(text))
     if not found:
         return None

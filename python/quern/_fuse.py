@@ -19,7 +19,7 @@ def _is_static(value):
 
 
 def _mark(value):
-    """What stands for a value in a key: 1, 1.0 and True, 0.0 and -0.0 are different ones."""
+    """The key of a value. 1, 1.0 and True have different keys, as have 0.0 and -0.0."""
     if isinstance(value, tuple):
         return tuple(map(_mark, value))
     return type(value), repr(value) if isinstance(value, float) else value
@@ -56,7 +56,7 @@ class Fused:
         self._entries = {}
         self._quick = {}        # types of arguments, which are all arrays and numbers, by position -> the last entry for these
         self._asks = False      # a trace has read shapes or dtypes: they are part of the key
-        self._outside = ()      # global names whose numbers the traces have
+        self._outside = ()      # global names: their numbers are in the traces
         self._cells = getattr(function, "__closure__", None) or ()
 
     def _name(self):

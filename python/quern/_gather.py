@@ -33,8 +33,8 @@ def _places_of(parts):
 
 
 def gather(x, key):
-    """x[key] where parts of the key are arrays of whole numbers. These broadcast, numbers with them; their dimensions come where they
-    stand, or first where slices, None or ... are between them."""
+    """x[key] where parts of the key are arrays of whole numbers. These broadcast, numbers with them; their dimensions come in their
+    place, or first if slices, None or ... are between them."""
     parts = _views._expanded(x, key)
     places = _places_of(parts)
     indices = [_indices_of(parts[place]) for place in places]

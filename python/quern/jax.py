@@ -59,7 +59,7 @@ def _stand_in(dtype, shape):
 
 
 def _mark(value):
-    """What stands for a parameter in a key."""
+    """The key of a parameter."""
     if isinstance(value, (tuple, list)):
         return tuple(map(_mark, value))
     return type(value), repr(value)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * tvm_ffi.h: ops as functions of tvm-ffi: op(inputs, parameters, outputs). An input is a tensor or a number; parameters that are
- * left out or None have their defaults. Outputs are tensors to write; where they are left out or None, new ones are returned, and
- * in place of an output may stand its dtype, for ops that let the caller choose it. Work on a device goes to its current stream
+ * left out or None have their defaults. Outputs are tensors to write; where they are left out or None, new ones are returned. For
+ * ops with a dtype that the caller chooses, the dtype may be given in place of the output. Work on a device goes to its current stream
  * (TVMFFIEnvGetStream). Errors are raised by TVMFFIErrorSetRaisedFromCStr. */
 #ifndef QN_TVM_FFI_H
 #define QN_TVM_FFI_H

@@ -239,8 +239,8 @@ static int open_folder(qn_jit_cache *cache, int make) {
 
 /* ---- Files ---- */
 
-/* The whole of a file that may be an entry: a regular one that nobody else may write to, also not by another name. (It
- * has none if it has been replaced since.) */
+/* Reads a whole file if it may be an entry: a regular file that no other user may write to, also not by another name. (It
+ * has no name at all if it has been replaced since.) */
 static int read_file(int folder, const char *name, qn_bytes *bytes, struct stat *st) {
   char *data = NULL;
   /* O_NONBLOCK: opening a FIFO must not block. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * jit_queue.h: the one lock of run-time compilation, the process's background threads and their queues of tasks: one for most,
- * one for large compiles, which others need not wait for. Handles forks and the end of the process. Knows neither kernels nor contexts. */
+ * jit_queue.h: the one lock of run-time compilation, the process's background threads and their queues of tasks: one for large
+ * compiles, so that other tasks do not wait for them, and one for the rest. Handles forks and the process's end. Knows no kernels and no contexts. */
 #ifndef QN_JIT_QUEUE_H
 #define QN_JIT_QUEUE_H
 

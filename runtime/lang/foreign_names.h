@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * foreign_names.h: names of other languages and libraries that people type, and what is said of each. The tables are generated
+ * foreign_names.h: names from other languages and libraries, and the hint for each. The tables are generated
  * (primitive_table.c) from gen/front/foreign.lua. */
 #ifndef QN_FOREIGN_NAMES_H
 #define QN_FOREIGN_NAMES_H

@@ -20,7 +20,7 @@
 #include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
 
-/* docs/profile.md tells of these. */
+/* The columns of the two kinds of line. docs/profile.md describes them. */
 #define HEADER "quern_profile,event,pid,op,device,tier,threads,ms,dtypes,shapes,kernel,text\n"
 #define TOTALS_HEADER "quern_profile,event,pid,op,calls,ms,percent,mean_ms,max_ms,text\n"
 #define MOST_LINE 2048
@@ -48,7 +48,7 @@ int64_t qn_profile_now(void) { return qn_clock_ns(); }
 
 /* ---- Writing ---- */
 
-/* Ends the line, at the cut if it had no room, and writes it whole: lines of other threads and processes do not get into it. */
+/* Writes the line by one write(), so that lines of threads and processes do not mix. In a cut line a newline replaces the last character. */
 static void write_line(const qn_profile *profile, qn_strbuf *buf) {
   const int kept_errno = errno, shield = qn_thread_shield();
   if (buf->length >= buf->size) {
@@ -92,7 +92,7 @@ static void write_total(const qn_profile *profile, const total *at, int64_t all_
   write_line(profile, &buf);
 }
 
-/* The op that took the most time comes first; without memory to sort, the last one met. */
+/* Writes one line for each op, by time, the longest first. Without memory for the sort, the last op added comes first. */
 static void write_totals(qn_profile *profile) {
   const size_t most = (size_t)atomic_load(&profile->n_totals) + 1;
   total **rows = malloc(most * sizeof rows[0]);
@@ -122,7 +122,7 @@ static void forget(total *at) {
   atomic_store(&at->most_ns, 0);
 }
 
-/* A child tells its own calls only. */
+/* A forked child counts its own calls only. */
 static void after_profile_fork_in_child(void) {
   for (qn_profile *profile = atomic_load(&profiles); profile; profile = profile->next) {
     for (total *at = atomic_load(&profile->totals); at; at = at->next) forget(at);
@@ -168,7 +168,7 @@ static qn_profile *find_profile(qn_profile *at, const char *where) {
   return at;
 }
 
-/* Opens the destination. NULL: it cannot be, which is logged, or there is no memory. */
+/* Opens the destination. NULL: it cannot be opened, which is logged, or there is no memory. */
 static qn_profile *make_profile(const char *where, const qn_log *log) {
   const size_t size = strlen(where) + 1;
   qn_profile *made = calloc(1, sizeof *made + size);
@@ -188,7 +188,7 @@ static void free_profile(qn_profile *profile) {
   free(profile);
 }
 
-/* What the first line tells, of a file that has none. */
+/* Writes the header, unless it is a file with text already. The first call also registers the handlers of exit and fork. */
 static void begin(const qn_profile *profile) {
   static atomic_int is_armed;
   struct stat facts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * profile_lines.h: where a profile's lines go, what they look like, and the totals at exit. docs/profile.md has the columns. Takes
+ * profile_lines.h: the lines of a profile: their destination, their format, the totals at exit. docs/profile.md has the columns. Takes
  * no lock: lines are written whole, totals are counted by atomics. Must not know kinds of op and backends. */
 #ifndef QN_PROFILE_LINES_H
 #define QN_PROFILE_LINES_H
@@ -29,7 +29,7 @@ void qn_profile_describe(const quern_op_info *info, DLTensor *const *in, DLTenso
  * quern_op_explain on it. errno is kept. */
 void qn_profile_add(qn_profile *profile, const char *event, const qn_profile_subject *subject, const char *explanation, int64_t ns);
 
-/* Nanoseconds of a clock that only goes on. */
+/* Nanoseconds of a monotonic clock. */
 int64_t qn_profile_now(void);
 
 #endif

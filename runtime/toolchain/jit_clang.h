@@ -3,10 +3,10 @@
  * jit_clang.h: Clang in process: C text in, an object file's bytes out. Opens the quern-clang module at first need; one
  * compile at a time on each of two threads of its own, one of them for large ones. Knows no kernels.
  *
- * A forked child makes a thread of its own, but has no compiler if the parent was compiling or opening the module at the
- * fork. A process that exits, or closes the library, waits a moment for the compiles that are under way, and starts no other. A
- * fatal error of LLVM ends the compiler, not the process. Where the host has used the same LLVM before, LLVM's error
- * handlers are the host's, and decide. */
+ * A forked child makes a thread of its own, but has no compiler if the fork met the opening of the module, or a compile
+ * that reached no safe point in time. At its exit, or when the library is closed, a process waits a moment for the compiles under
+ * way, and starts no other. A fatal error of LLVM ends the compiler, not the process. If the host has used the same LLVM
+ * before, the host's error handlers are LLVM's, and decide. */
 #ifndef QN_JIT_CLANG_H
 #define QN_JIT_CLANG_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * isa_none.c: no cap on the level (isa.h), which is the machine's. */
+ * isa_none.c: the level of the machine, without a cap (isa.h). */
 #include "core/base/isa.h"
 
 qn_isa qn_isa_detect(void) { return qn_isa_machine(); }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * params_none.c: the parameters of a call (params.h) where no op has any: a call may give none. */
+ * params_none.c: the parameters of a call (params.h), for trees of ops without parameters: a call that gives one is refused. */
 #include "core/base/status.h"
 #include "core/op/params.h"
 

@@ -60,7 +60,7 @@ for e in range(127, 255):
 print_table("ANGLE_F32_0", hi)
 print_table("ANGLE_F32_1", lo)
 
-# f64: index j = E / 16 mod 64; x is a multiple of 2^(16 j - 1075) and stands in the product as x 2^-600.
+# f64: index j = E / 16 mod 64; x is a multiple of 2^(16 j - 1075). The product has x 2^-600 as its factor.
 pieces = [[None] * 64 for _ in range(4)]
 for group in range(64, 128):
     unit = ldexp(mpf(1), 16 * group - 1075)

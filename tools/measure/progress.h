@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * progress.h: what a program that measures for minutes tells meanwhile: one line on standard error that is written over, where that is a
- * terminal, or lines. Knows nothing of what is measured. */
+ * progress.h: the progress of a program that measures for minutes, on standard error: one line that is written over if that is a
+ * terminal, else several lines. Knows nothing of what is measured. */
 #ifndef QUERN_MEASURE_PROGRESS_H
 #define QUERN_MEASURE_PROGRESS_H
 

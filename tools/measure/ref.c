@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ref.c: reference values of every op; see ref.h. Plainness before speed. */
+ * ref.c: reference values of every op; see ref.h. The code is plain rather than fast. */
 #include "ref.h"
 
 #include <float.h>

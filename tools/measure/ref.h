@@ -98,7 +98,7 @@ int ref_resolve(ref_op op, const ref_dtype *in, ref_dtype *result, ref_dtype *co
 /* May a result of that dtype be stored as `out`? */
 int ref_may_store(ref_op op, ref_dtype result, ref_dtype out);
 
-/* What may stand in the output: all bits from low to high in the order of values (exact: low == high). */
+/* The outputs that are allowed: all bits from low to high in the order of values (exact: low == high). */
 typedef struct ref_expect {
   uint64_t low, high;
   ref_real exact; /* before the last rounding; for ULP figures */

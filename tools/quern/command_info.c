@@ -59,7 +59,7 @@ typedef struct cache_total {
   int64_t entries, bytes;
 } cache_total;
 
-/* One line an entry: when it was last used, its size, its key, whose odd characters would spoil the line. */
+/* Prints one line: the entry's last use, size and key. Control characters of the key become spaces. */
 static void print_entry(void *arg, const char *key, int64_t bytes, int64_t used) {
   cache_total *total = arg;
   char when[32] = "?";

@@ -237,7 +237,7 @@ static int begin_outputs(run *run, const run_request *request) {
   return STATUS_GOOD;
 }
 
-/* Calls each(array) for the files of [from, to), whose progress is told together. */
+/* Calls each(array) for the files of [from, to). They share one progress line. */
 static int go_through(run *run, int32_t from, int32_t to, int (*each)(ndarray *array)) {
   int64_t before = 0, all = 0;
   int status = STATUS_GOOD;
@@ -283,7 +283,7 @@ static int explain(run *run) {
 
 static int run_once(const run *run, quern_plan *plan) {
   void *data[BINDING_MAX];
-  if (!plan) { /* an op whose output's shape depends on values has none, nor have some scans */
+  if (!plan) { /* some scans have no plan, nor have ops with a shape that depends on values */
     const quern_status failed =
         quern_op_call(run->op, run->n_in, run->tensors, run->n_out, run->tensors + run->n_in, &run->call);
     return failed ? complain_library() : STATUS_GOOD;

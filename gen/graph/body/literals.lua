@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What is made of literals alone is a literal: a weak number, or a constant condition; scope.lua's methods for that. Calls are computed
--- by the bodies of the ops, in i64 where all arguments are integers and the op takes them, else in f64: as the kernels do of which
--- runtime/lang/typing/typing_literals.c asks the same.
+-- Expressions of literals alone, as scope.lua's methods. Such an expression is a literal itself: a weak number or a constant condition.
+-- A call is computed by the op's body, in i64 if all arguments are integers and the op takes i64, else in f64. At run time the kernels
+-- do the same: runtime/lang/typing/typing_literals.c calls them.
 
 local arithmetic = require "gen.base.arithmetic"
 local evaluate = require "gen.graph.dag.evaluate"

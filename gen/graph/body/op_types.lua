@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The dtypes of an op: those that its spec lists, the compute dtypes of its kernels, and the body for each of them.
+-- The dtypes of an op: the dtypes of its spec, the compute dtypes of its kernels, and the body for each of them.
 
 local elementwise = require "gen.kinds.elementwise"
 local kinds = require "gen.kinds.kinds"

@@ -11,7 +11,7 @@ local M = {}
 
 function M.is_weak(value) return value.weak ~= nil or value.tree ~= nil end
 
--- Whether it makes a float of an integer that it meets.
+-- Whether an integer that meets the weak value becomes a float.
 function M.is_float(weak) return weak.is_float or math.type(weak.weak) == "float" end
 
 -- An integer as a float, a pattern by its unsigned value; any other value unchanged.

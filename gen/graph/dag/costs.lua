@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- What a graph costs a compiler: about as many instructions as its nodes are expanded to. Knows no target.
+-- The cost of a graph for a compiler: roughly the number of instructions that its nodes expand to. Knows no target.
 
 local dag_of = require "gen.graph.dag.dag"
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Evaluates a DAG on numbers, in Lua: for the examples of a spec, which are checked without a compiler, and for calls of literals alone.
--- Each operation is rounded once, to its type: the bits are those of kernels.
+-- Evaluates a DAG on numbers, in Lua: for the examples of a spec, which need no compiler, and for calls with literals only.
+-- Each operation is rounded once, to its type, so the bits are those of kernels.
 
 local arithmetic = require "gen.base.arithmetic"
 local number = require "gen.base.number"

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The DAG of an op with a number in the place of a parameter: comparisons of numbers are decided, and what no branch needs any more is
--- left out. Only what is exact is computed: results have the bits that the op's own DAG gives for that number.
+-- Partial evaluation: the DAG of an op, with one parameter replaced by a number. Comparisons of two numbers are folded, and branches
+-- never taken are dropped. Only exact operations are folded, so results have the same bits as those of the op's own DAG.
 
 local arithmetic = require "gen.base.arithmetic"
 local dag_of = require "gen.graph.dag.dag"
@@ -17,7 +17,7 @@ local COMPARED = {
 
 local function is_const(node) return node.op == "const" end
 
--- A node of decided or converted numbers in place of op over args, or nil.
+-- The folded node for the operation op on args: a constant, or one of the args. nil: it cannot be folded.
 local function decided(dag, op, type_name, args)
   local a, b = args[1], args[2]
   local t = a and dag.types.by_name[a.type]

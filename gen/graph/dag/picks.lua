@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Sums of one element: `sum(index == t ? x : 0)`, t being constant along the axes, is the element of x at the place t, and
--- `sum((i64)(index == t))` is whether there is one. A program that takes both from where they lie compares no places.
+-- Picks: sums of one element, replaced by a load. If t is constant along the axes, `sum(index == t ? x : 0)` is the element of x at
+-- the index t, and `sum((i64)(index == t))` is 1 if there is such an element, else 0. The replaced program compares no indices.
 
 local rows = require "gen.graph.dag.rows"
 
@@ -27,7 +27,7 @@ local function pick_of(stage, root, is_row_input)
   return { element = element, at = b }
 end
 
--- The program (of rows.lua) with sums of one element as stages of row values without a kernel: ins { the input, or the index: 1 },
+-- The program (of rows.lua) with its picks. A pick is a stage of row values without a kernel: ins { the input, or the index: 1 },
 -- { the place }, outs { row }. nil: there are none. is_row_input(k): whether input k has extent 1 along the axes
 function M.program(program, is_row_input)
   local made, is_any = setmetatable({ stages = {} }, { __index = program }), false

@@ -258,7 +258,7 @@ primitive {
   exact = "exact_signbit($1)",
 }
 
--- Where an op or a choice comes to one of its operands: else it would count as one.
+-- In place of an op or a choice that is folded to one of its operands: else the result would count as an operand.
 primitive {
   name = "canon", arguments = 1, derive = { "grad" },
   doc = "x; of a NaN, the one NaN. What is no move has it where it gives an operand as it is.",

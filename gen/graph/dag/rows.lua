@@ -40,7 +40,7 @@ function M.are_rows(roots)
   return true
 end
 
--- A DAG of `roots` in which the nodes of `cuts` are inputs. Returns it and the list of the nodes that its inputs stand for.
+-- A DAG of `roots` in which the nodes of `cuts` are inputs. Returns it, and for each of its inputs the node of `source`.
 local function extract(types, source, roots, cuts)
   local dag, copy, inputs, ins = dag_of.new(types), {}, {}, {}
   local params = {}

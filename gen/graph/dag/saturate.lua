@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- Casts that saturate, for an op with casts = "saturate": an integer that does not fit becomes the nearest one that does.
--- Plain casts serve all pairs in which every integer fits, and floats, which saturate by law. Knows dtypes and DAGs, makes no
+-- Plain casts are used for pairs of dtypes in which every integer fits, and for floats, which saturate in any case. Knows dtypes and DAGs, makes no
 -- text.
 
 local dag_of = require "gen.graph.dag.dag"

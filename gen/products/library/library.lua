@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The library's files beside those of a tree: the kernels of primitives, the tables by which its runtime finds them, and what
--- that is compiled with.
+-- The files that the library has in addition to those of a tree: the kernels of primitives, the tables by which its runtime finds
+-- them, and the rest that the runtime is compiled with.
 
 local banner = require "gen.targets.c.banner"
 local c_functions = require "gen.products.library.c_functions"

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The library's primitives: for each node operation of dag.lua on each compute type a kernel of that one node, which
--- the interpreter steps over; and the tables by which runtime/lang/primitives.h finds them. Kernels that the plan has
--- already (add of f32, conversions) serve again, and one kernel serves all types with the same bits as result. A
+-- The library's primitives, for the interpreter: one kernel for each node operation of dag.lua on each compute type, and
+-- the tables by which runtime/lang/primitives.h finds them. Kernels that the plan already has (add of f32, conversions) are
+-- used here too, and types for which the results have the same bits share a kernel. A
 -- generated tree has none of this. Makes records and text, opens no files.
 
 local dag_of = require "gen.graph.dag.dag"

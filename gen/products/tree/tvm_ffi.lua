@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- `generate --abi tvm-ffi`: functions __tvm_ffi_NAME beside a tree's, or the library's, by which tvm-ffi calls the ops. A list of them
--- is written here; what they do is runtime/abi. Makes text, opens no files.
+-- `generate --abi tvm-ffi`: functions __tvm_ffi_NAME, by which tvm-ffi calls the ops of a tree or of the library. The list of them is
+-- written here. Their code is in runtime/abi. Makes text, opens no files.
 
 local banner = require "gen.targets.c.banner"
 local licence = require "gen.base.licence"

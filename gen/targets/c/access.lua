@@ -34,7 +34,7 @@ end
 
 -- Casts of a kernel's inputs: a NaN keeps its bits, since results are made canonical when they are stored.
 M.WIDEN = { bf16 = "q_bf16_f32(%s)", f16 = "q_f16_f32(%s, q_zero)" }
--- Of a strip, TO and FROM being addresses: of a loop compilers make single elements, or halves that GCC puts together.
+-- The cast of a whole strip, from the address FROM to the address TO. Compilers turn a loop into casts of single elements, or GCC into halves.
 M.WIDEN_STRIP = {
   f16 = { "q_widen_32(TO, FROM, 0);" },
   bf16 = {
@@ -50,7 +50,7 @@ M.WIDEN_STRIP = {
     "*(q_strip_u32_32_u *)(TO) = wide << 16;",
   },
 }
--- Of what a kernel has computed, where any NaN is the one NaN.
+-- The narrowing cast of a computed value. Any NaN among these is the canonical NaN.
 M.NARROW = { bf16 = "(bf16_s)q_f32_bf16(%s)" }
 
 -- The widening cast of a stored dtype; nil: it has none but the plain one.

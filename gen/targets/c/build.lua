@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- How C kernels are compiled: flags by level, as lines of sources.txt, as CMake's text and as a header. In CMake's text
--- @name@ and @NAME@ stand for the prefix, @SCOPE@ for how sources are added, @QN_ISA@ for the macro that names a level.
+-- @name@ and @NAME@ are replaced by the prefix, @SCOPE@ by the way sources are added, @QN_ISA@ by the macro that names a level.
 
 local banner = require "gen.targets.c.banner"
 local names = require "gen.targets.c.names"

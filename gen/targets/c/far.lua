@@ -8,8 +8,8 @@ local dag_of = require "gen.graph.dag.dag"
 
 local M = {}
 
--- Definitions, for a file whose kernels have these graphs: a list of lines. Behind them a primitive's name is that of a function
--- which is not expanded.
+-- Definitions, for a file of kernels with these graphs: a list of lines. After them the name of such a primitive calls a function
+-- that is not inlined.
 function M.lines(types, dags)
   local lines, seen = {}, {}
   for _, dag in ipairs(dags) do

@@ -64,7 +64,7 @@ local function values_of(types, outputs, dag, emitter, apart, without_rare)
   return list
 end
 
--- Those of a list of operands, or of their strides, that the body uses: it may ignore an input.
+-- The items of a list, operands or their strides, that the body uses: it may ignore an input.
 local function kept(list, operands)
   local result = {}
   for _, item in ipairs(list) do
@@ -189,7 +189,7 @@ local function other_names(dag, thresholds)
   return list
 end
 
--- Of outputs that are heavy rare blocks: value without the block -> text of what the loop with light blocks has left at its destination,
+-- For outputs that are heavy rare blocks: value without the block -> text that reads what the loop with light blocks has stored,
 -- so that the last loop need not compute it again. nil where an output is something else.
 local function left_by_light(types, outputs, dag, heavy, results)
   local known = {}

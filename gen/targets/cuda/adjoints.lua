@@ -72,7 +72,7 @@ local function emit(types, body, parsed, list, of)
   return lines, results
 end
 
--- What is read in place of the result before the first, which is none.
+-- The value read as the result before the first place, where there is none.
 local function initial_text(op, K)
   if not op.before then return "0" end
   local whole = math.tointeger(op.initial)

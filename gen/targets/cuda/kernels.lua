@@ -220,7 +220,7 @@ local function resident_blocks(order)
   return 1
 end
 
--- What rows.lua needs of this file.
+-- The parts of this file that rows.lua needs.
 local for_rows = { input_text = input_text, output_text = output_text, param_text = param_text, VALUE_FLAG = M.VALUE_FLAG,
                    param_name = function(node) return "p_" .. node.name end }
 

@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- CUDA kernels of ops that reduce (the kind row): one kernel has all stages of gen/graph/dag/rows.lua. Their records, arguments, and the
--- values of templates/cuda/rows.cu.in. Elements that several stages need are computed again by each; what was loaded stays in
--- registers where a row has few elements, in shared memory where it has more. No other file of this folder knows stages.
+-- values of templates/cuda/rows.cu.in. Each stage computes again the elements that several stages need. Loaded elements stay in
+-- registers for rows of few elements, in shared memory for longer rows. No other file of this folder knows stages.
 
 local c = require "gen.targets.c.text"
 local dag_of = require "gen.graph.dag.dag"
@@ -190,7 +190,7 @@ local function emit_stage(kit, types, stage, parsed, operands, others, tables, v
   return lines, results
 end
 
--- What is stored of a row value. has_none: also of a row without elements
+-- The text of a row value as it is stored. has_none: also of a row without elements
 local function row_output(kit, types, op, operand, node, value, has_none)
   local text = kit.output_text(types, operand, node, value)
   if not has_none or not math.type(op.empty) then return text end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- CUDA kernels of ops that scan (the kind scan): their records, arguments, and the values of templates/cuda/scan.cu.in. What
--- rows.lua is for ops that reduce.
+-- CUDA kernels of ops that scan (the kind scan): their records, their arguments, and the values of templates/cuda/scan.cu.in. The
+-- counterpart of rows.lua for scans.
 
 local operands_of = require "gen.targets.operands"
 local rows = require "gen.targets.cuda.rows"

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- The target cuda: kernels for NVIDIA's devices, in a tree as files of nvcc's with what launches them, in the library as sources
--- of fatbins beside its modules. (The keys of a target: gen/targets/all.lua.)
+-- The target cuda: kernels for NVIDIA's devices. A tree has them as files for nvcc, with the functions that launch them. The library has them
+-- as sources of fatbins, which lie beside its modules. (The keys of a target: gen/targets/all.lua.)
 
 local build = require "gen.targets.cuda.build"
 local fatbin = require "gen.targets.cuda.fatbin"

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- op x dtype x rank x class x index width -> sorted records of CUDA kernels with names: the twin of variants.lua, the only
--- maker of names qc_..., and the policies.
+-- op x dtype x rank x class x index width -> sorted records of CUDA kernels with names: the counterpart of
+-- gen/targets/variants.lua. The only maker of names qc_..., and the policies.
 --
 -- A kernel's name: qc_<op>_<dtype per operand, inputs then outputs>_<rank>d_<class letter per operand>[_i64]. Classes:
 -- c contiguous, b broadcast (stride 0), s any stride, along dimension 0; t contiguous along dimension 1 (inputs of
 -- transpose kernels). _i64: offsets that need more than 31 bits. There are no packs: every dtype has kernels of its own.
 --
--- The operands of an index op are its indices, which are in no memory, and the output. The class of the indices is always b, so
+-- An index op has two operands: its indices, without memory, and the output. The class of the indices is always b, so
 -- that the output can be written in rows.
 --
 -- lean: rank 1 and 2 contiguous and broadcast (of two or three inputs, any but all), rank n strided, and rank 2 with
@@ -88,7 +88,7 @@ local function full_shapes(n, n_out, policy)
   return list
 end
 
--- Those of the shapes that a policy allows.
+-- The subset of the shapes that a policy allows.
 local function kept(shapes, policy)
   local list = {}
   for _, shape in ipairs(shapes) do

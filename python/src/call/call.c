@@ -263,7 +263,7 @@ static int has_name(const char *names, const char *name) {
   return 0;
 }
 
-/* Whether a result whose dtype depends on those of the inputs has another one than the wanted. */
+/* Whether a result has another dtype than the wanted one. Asked of results with a dtype that depends on the inputs. */
 static int gives_other(const call *call, const quern_shape *shapes) {
   for (int32_t k = 0; k < call->info->n_out; k++)
     if (strchr(call->info->args[call->info->n_in + k].dtypes, ' ') && dtype_of(shapes[k].dtype) != call->given->dtype) return 1;

@@ -107,7 +107,7 @@ static Py_ssize_t take_values(const op_object *op, PyObject *locals, PyObject *g
 }
 
 /* Up to Python 3.12 a function's frame keeps the dict of its locals, and with it all values, until it ends. It is emptied if
- * nobody else has it: namespaces of modules and classes, and what locals() has given, have other owners. Releases the reference. */
+ * it has no other owner: namespaces of modules and classes, and what locals() has given, have other owners. Releases the reference. */
 static void end_locals(PyObject *locals, PyObject *globals) {
   if (locals != globals && PyDict_CheckExact(locals) && Py_REFCNT(locals) == 2) PyDict_Clear(locals);
   Py_DECREF(locals);

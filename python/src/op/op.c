@@ -15,7 +15,7 @@ static PyTypeObject *op_type; /* for the life of the process */
 
 int op_check(PyObject *object) { return Py_TYPE(object) == op_type; }
 
-/* After an exception of the binding: what is traced may stand for a parameter. */
+/* After an exception of the binding: the reason may be a traced value in the place of a parameter. */
 static __attribute__((noinline)) PyObject *op_call_traced(PyObject *self, PyObject *const *args, Py_ssize_t n,
                                                           PyObject *keywords) {
   PyObject *type, *value, *traceback;

@@ -37,7 +37,7 @@ static const void *attribute(const xla_frame *frame, const char *name, int32_t t
   return NULL;
 }
 
-/* The mask of axes, of ndim dimensions, whose bits count from the end. */
+/* A mask of axes with bits that count from the end -> the mask of the same axes, from the start. */
 static int64_t mask_from_start(int64_t from_end, int32_t ndim) {
   int64_t mask = 0;
   for (int32_t d = 0; d < ndim; d++) mask |= (from_end >> d & 1) << (ndim - 1 - d);

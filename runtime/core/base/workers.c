@@ -9,8 +9,8 @@
  * number modulo the shares, so two workers may have the same where the pool has more workers than this call may use.
  * A waiting thread spins for SPIN_NS, then yields between polls, and sleeps QUERN_SPIN after it began, or once another thread had
  * its core: idle workers on `epoch`, the caller on the gate. No more workers spin than there are cores beside the caller's. A woken
- * worker wakes others, so that the caller does not pay for all of them. One that has slept for IDLE_S ends: a process whose main
- * thread has left by pthread_exit ends with its last thread. */
+ * worker wakes others, so that the caller does not pay for all of them. A worker that has slept for IDLE_S ends, because a
+ * process goes on after pthread_exit of its main thread until its last thread ends. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* sched_getaffinity, syscall */
 #endif

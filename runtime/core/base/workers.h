@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * workers.h: the process-wide pool of worker threads: made at first need, signals blocked, ended when they are idle for a second, joined
- * when the process ends or the library is unloaded. A child forked after that runs without workers. A generated tree may be without this file. Knows
- * slices by their number only. */
+ * workers.h: the process-wide pool of worker threads. Workers start at first need, block signals, and end after a second without work. The
+ * process's end or the library's unloading joins them. Once the pool is in use, a forked child has no workers. A generated tree may lack this
+ * file. Knows slices by their number only. */
 #ifndef QN_WORKERS_H
 #define QN_WORKERS_H
 

@@ -3,8 +3,8 @@
  * kind_adjoint.c: derivatives of scans. Let a scan without include_initial and exclusive have places 0 to e - 1. Place k of the result
  * depends on the elements up to k, so the derivative by element k is made of the places from k on: a walk from the end to the beginning.
  * include_initial and exclusive have one result before these, of no element; exclusive has one element behind them, of which the
- * derivative is 0. reverse turns the scan. All these are views, of which the walk is along the axis. On a device a call is a launch of
- * such a walk, as those of scans are; on the CPU it runs here. */
+ * derivative is 0. reverse turns the scan. All these are views, walked along the axis. On a device a call is a launch of the
+ * walk, as for scans. On the CPU the walk runs here. */
 #include "core/kinds/kind_adjoint.h"
 
 #include "core/base/float_env.h"
@@ -266,7 +266,7 @@ __attribute__((noinline)) static void plan_call(const quern_op *op, const adjoin
   plan_adjoint(op, call, e, run);
 }
 
-/* A call whose tensors are on a device. */
+/* Decides a call on tensors of a device. */
 static quern_status decide_there(const quern_op *op, const adjoint_call *call, qn_decision *decision) {
   const quern_op_info *info = &op->builtin->info;
   const int32_t n_in = info->n_in;

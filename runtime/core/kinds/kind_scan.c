@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * kind_scan.c: ops whose results combine the elements up to each one along an axis. The parameters give the axis, as a bit, and the shift
+ * kind_scan.c: scans: each result combines the elements up to its own along an axis. The parameters give the axis, as a bit, and the shift
  * of the result: include_initial (one more result, of no elements, before the others), exclusive (each without its own element),
  * reverse (from the end). include_initial scans n elements to the last n of n + 1 results; exclusive scans the first n - 1 elements to the
- * last n - 1 of n results; reverse negates the strides. So what runs is always a plain scan, of a nest whose first dimension is the axis.
+ * last n - 1 of n results; reverse negates the strides. So what runs is always a plain scan along the first dimension of a nest.
  * A second output has the places of the values, -1: before the first; or the outputs are made of states. */
 #include "core/kinds/kind_scan.h"
 

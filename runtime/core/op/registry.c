@@ -245,7 +245,7 @@ static registered_op *registered_create(quern_ctx *ctx, const quern_op_def *def,
 
 /* Whether `def` can be registered. present: the op that has its name already, or NULL. */
 static quern_status check_definition(const quern_op_def *def, const quern_op *present) {
-  const int is_of_axes = present && present->info->op_class == QUERN_CLASS_REDUCTION; /* else nobody could give them to it */
+  const int is_of_axes = present && present->info->op_class == QUERN_CLASS_REDUCTION; /* else there is no way to give it axes */
   if (def->op_class < QUERN_CLASS_BASIC || def->op_class > (is_of_axes ? QUERN_CLASS_REDUCTION : QUERN_CLASS_DYNAMIC))
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: op_class is %d, none of " QN_SPELLED(QUERN_CLASS_) "* that it may have", def->name, def->op_class);
   if (!present) {

@@ -18,7 +18,7 @@ struct qn_fused;
 struct quern_op {
   quern_ctx *ctx;
   const quern_op_info *info;
-  const struct qn_kind *own_kind; /* that of `builtin`, of an expression that reduces, or elementwise; or what stands before it */
+  const struct qn_kind *own_kind; /* that of `builtin`, of an expression that reduces, or elementwise; or a wrapper of it */
   const qn_builtin *builtin;      /* the row of a built-in op, or the dtype rules of an op of a spec; NULL: neither */
   const quern_op_def *registered; /* the host's implementation, tried before a built-in one; NULL: none */
   const struct qn_fused *fused;   /* of an expression or an op of a spec: kind.h; NULL: it has kernels of its own */

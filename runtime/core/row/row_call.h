@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * row_call.h: a call that reduces, from operands to a decision: what ops of the kind row and expressions share. */
+ * row_call.h: a call that reduces, from operands to a decision. Ops of the kind row and expressions share it. */
 #ifndef QN_ROW_CALL_H
 #define QN_ROW_CALL_H
 

@@ -312,7 +312,7 @@ static int64_t most_block(const qn_row_program *program) {
   return TILE_SEARCHED;
 }
 
-/* Rows of a tile in BLOCKS whose elements lie beside each other: the most, and the fewest. */
+/* Rows of a tile in BLOCKS with adjacent elements: the most, and the fewest. */
 #define MOST_BESIDE 16
 #define BESIDE 8
 

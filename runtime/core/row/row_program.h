@@ -94,7 +94,7 @@ typedef struct qn_row_stage {
   uint8_t is_row;   /* it computes row values */
   uint8_t is_again; /* the last stage once more, without the value that is kept */
   uint8_t fuses;    /* where the kernel's n[2] is 1, it gives the node of each row's elements in place of these, where it is 2 the result */
-  /* Of an interpreted expression: what runs in place of the variant's kernel, whose dtypes hold. Else NULL. */
+  /* Of an interpreted expression: runs in place of the variant's kernel. The dtypes are still those of the variant. Else NULL. */
   const struct qn_row_steps *steps;
   /* Not NULL: the stage is no pass of its own; it runs on each block before the stages that read `to`. */
   const qn_row_scan *scan;

@@ -15,17 +15,17 @@ struct qn_row_steps;
 
 /* A scan for one dtype. The kernels have three operands: elements, carries, results. */
 typedef struct qn_scan {
-  const qn_variant *rows;    /* rows of n[0] elements, n[1] of them; 3 carries for each */
-  const qn_variant *columns; /* n[1] rows of n[0] scans; 4 rows of carries. NULL: there is none */
-  /* n[1] rows of n[0] elements; for each the value found so far and its place; the places, i64. The parameters, two i64: the place of the
-   * first element, and the place of which a place is subtracted, or -1. NULL: there is no second output. */
+  const qn_variant *rows;    /* scans n[1] rows of n[0] elements. Each row has 3 carries */
+  const qn_variant *columns; /* makes n[0] scans at once, of n[1] elements each. There are 4 rows of carries. NULL: no such kernel */
+  /* rows with a second output, the i64 places of the values. A row's carries: the value found so far and its place. Parameters, two i64: the
+   * first element's place, and m, to store m - place for each place (-1: the place itself). NULL: no second output. */
   const qn_variant *places;
   uint8_t dtype;             /* of carries, which elements are converted to */
   const struct qn_reducer *by; /* of a scan without kernels of its own: what `rows` combines by. Else NULL */
   const struct qn_scan_states *states; /* of a scan with states that has no kernels of its own. Else NULL */
 } qn_scan;
 
-/* The programs that stand for a kernel with states. Made above the core; a generated tree has none. */
+/* The interpreted or compiled programs of a scan with states, in place of a built kernel. Made above the core; a generated tree has none. */
 typedef struct qn_scan_states {
   const struct qn_row_steps *steps[3]; /* lift, combine, finish; NULL: the state itself */
 } qn_scan_states;

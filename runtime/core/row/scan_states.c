@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scan_states.c: what scans and adjoints with states do with the programs that stand for their kernels: see scan_op.h. */
+ * scan_states.c: requests and explains the programs that scans and adjoints with states run in place of built kernels: see scan_op.h. */
 #include "core/row/row_program.h"
 #include "core/row/scan_op.h"
 

@@ -35,7 +35,7 @@ qn_row_cut qn_rows_cut(const qn_nest *nest, int64_t count);
 /* Sets the fields that say which leaves a group takes where one block has a whole row. groups: of a block; fields: behind the addresses. */
 void qn_rows_share(const qn_nest *nest, const qn_row_cut *c, int is_wide, int32_t groups, int32_t spread_bits, uint64_t *fields);
 
-/* An axis whose units groups take. */
+/* An axis. Its units are shared out among groups. */
 typedef struct qn_row_axis {
   int64_t n, leaves, outers; /* units; leaves of one; indices of the axes after it */
   int32_t end_dim, inside;   /* nodes inside a unit that can wait */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * rows.c: see rows.h. A block of 16 groups of 16 threads takes tiles of 16, 8, 4, 2 or 1 rows: a row has 1, 2, ... 16 groups (its
- * spread). A group takes a range of the row's chunks, or each time the next chunk that no group has. Where rows are next to each other
- * in memory and their own elements are not, the threads are turned: neighbouring threads take neighbouring rows. */
+ * spread). A group takes a range of the row's chunks, or repeatedly the next free chunk. If neighbouring rows are adjacent in memory
+ * and the elements of a row are not, the threads are turned: neighbouring threads take neighbouring rows. */
 #include "core/simt/rows.h"
 
 #include <string.h>

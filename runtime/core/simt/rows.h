@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * rows.h: from a nest of rows (core/row/row_nest.h) to the launch of the CUDA kernel that reduces them: what launch.h is for
- * element-wise kernels. Knows no driver, no ops and no pointers; results do not depend on how rows are shared out. */
+ * rows.h: the launch of the CUDA kernel that reduces a nest of rows (core/row/row_nest.h). The counterpart of launch.h for
+ * reductions. Knows no driver, no ops and no pointers. Results do not depend on how rows are shared out. */
 #ifndef QN_ROWS_H
 #define QN_ROWS_H
 

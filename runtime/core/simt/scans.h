@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scans.h: from a nest whose first dimension is an axis to the launches of the CUDA kernel that scans along it: what rows.h and
- * row_pieces.h are for ops that reduce. Results do not depend on how the work is shared out. */
+ * scans.h: the launches of the CUDA kernel that scans along the first dimension of a nest. The counterpart of rows.h and
+ * row_pieces.h for scans. Results do not depend on how the work is shared out. */
 #ifndef QN_SCANS_H
 #define QN_SCANS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * apart.h: the aliasing law for kinds of op whose outputs have loops of their own. */
+ * apart.h: the aliasing law for outputs that have loops of their own. */
 #ifndef QN_APART_H
 #define QN_APART_H
 

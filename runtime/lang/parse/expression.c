@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * expression.c: an expression as its op keeps it: names, code and the canonical text in one piece of memory. See expression.h. */
+ * expression.c: the parsed expression that an op keeps: names, code and canonical text in one allocation. See expression.h. */
 #include "lang/parse/expression.h"
 
 #include <stdlib.h>

@@ -195,7 +195,7 @@ static parse_state begin_call(qn_parser *p, qn_token *token) {
   return qn_parser_accept(p, QN_SIGN_CLOSE) ? end_call(p) : WANTS_OPERAND;
 }
 
-/* Whether "not" may stand here: where an operand of "and", or of nothing, begins. */
+/* Whether "not" is allowed here: at the beginning of an operand of "and" or of a looser operator, or of an expression. */
 static int takes_not(const qn_parser *p) {
   const qn_nest *nest = innermost(p);
   if (nest && nest->kind <= QN_IN_POWER) return 0;

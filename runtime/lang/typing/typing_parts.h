@@ -2,8 +2,8 @@
  *
  * typing_parts.h: what the files of typing share: typing.c, typing_values.c, typing_operators.c.
  *
- * An operand is strong: a value and the dtype that promotion sees (an f16 is computed in f32, and stays an f16); or weak: a number, or a
- * tree of numbers and parameters, which becomes a value in whatever dtype it meets. */
+ * An operand is strong or weak. A strong one has a value, and the dtype for promotion: an f16 is computed in f32, and stays an f16. A weak
+ * one is a number, or a tree of numbers and parameters. It takes the dtype of the operand that it meets. */
 #ifndef QN_TYPING_PARTS_H
 #define QN_TYPING_PARTS_H
 

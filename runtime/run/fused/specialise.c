@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * specialise.c: see specialise.h. Specialisations are only ever added, at the head of a list, without a lock; they go with the
+ * specialise.c: see specialise.h. Specialisations are added at the head of a list, without a lock, and freed with the
  * op. */
 #include "run/fused/specialise.h"
 

@@ -79,7 +79,7 @@ static int32_t step_node(builder *b, qn_node step, const int32_t *args) {
   return add_node(b, step);
 }
 
-/* The argument whose sign is read. An operand is noted in `signs` and keeps its NaN; a copied value's NaN becomes canonical. */
+/* An argument of which the sign is read. An operand is noted in `signs` and keeps its NaN; a copied value's NaN becomes canonical. */
 static int32_t sign_of(builder *b, int32_t at) {
   const qn_node *node = &b->n.nodes[at];
   const qn_primitive *canon = node->keeps_bits ? qn_primitive_find("canon", node->type, node->type) : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * row_stages.h: the values of an expression that reduces -> the program of a row, with stages of the interpreter. Knows no shapes. */
+ * row_stages.h: compiles the values of an expression that reduces to the program of a row, with stages of the interpreter. Knows no shapes. */
 #ifndef QN_ROW_STAGES_H
 #define QN_ROW_STAGES_H
 

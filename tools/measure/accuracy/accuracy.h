@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * accuracy.h: how far the results of an op lie from the exact ones, in ULPs, over the points that its dtype has or over hard
- * and random ones: what t300 tests and what ACCURACY.md is written from. Any op of ref.c is measured, against its 113 bits;
+ * accuracy.h: the errors of an op's results, in ULPs, over all points of its dtype or over hard and random ones. t300 tests
+ * them, and ACCURACY.md is written from them. Any op of ref.c is measured, against its 113 bits;
  * those with a row in accuracy_functions.c against MPFR, or double-precision libm where that will do. */
 #ifndef QUERN_TESTS_ACCURACY_H
 #define QUERN_TESTS_ACCURACY_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * accuracy_backward.h: how far derivatives lie from the exact ones, in ULPs: each output of each <op>_backward that rounds,
- * against MPFR. What t306 tests, and the table of derivatives in ACCURACY.md is written from. The exact derivative is that at the
- * inputs the kernel is given, of which the op's own result may be one. */
+ * accuracy_backward.h: the errors of derivatives, in ULPs: each output of each <op>_backward that rounds, against MPFR. t306
+ * tests them, and the table of derivatives in ACCURACY.md is written from them. The exact derivative is the one at the inputs
+ * given to the kernel. The op's own result may be one of these. */
 #ifndef QUERN_TESTS_ACCURACY_BACKWARD_H
 #define QUERN_TESTS_ACCURACY_BACKWARD_H
 
@@ -10,7 +10,7 @@
 
 enum { BACKWARD_MAX_IN = 5, BACKWARD_MAX_OUT = 3, BACKWARD_MAX_ROWS = 64 };
 
-/* Row k of 0, 1, ...: the op whose derivative it is; NULL: there is no more. */
+/* Row k of 0, 1, ...: the op that it is the derivative of. NULL: there are no more rows. */
 const char *backward_op(int k);
 
 /* Of f16 and bf16, which are rounded from f32, that rounding and a little. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * accuracy_functions.c: a row for each op whose exact value MPFR has: that value, and where points are hard. An op without
+ * accuracy_functions.c: a row for each op with an exact value by MPFR: that value, and the hard points. An op without
  * a row is measured all the same, against the 113 bits of ref.c. */
 #include "accuracy_functions.h"
 
@@ -249,7 +249,7 @@ static double rounded(const accuracy_format *f, double x) {
   return f->digits < 53 ? (float)x : x;
 }
 
-/* Pairs whose power is finite and not trivial, mostly. */
+/* A pair. Most of the powers are finite and not trivial. */
 static void pow_pair(rng *r, const accuracy_format *f, double *x, double *y) {
   double top = f->top, bottom = f->bottom - 1;
   double b; /* log2 of x */

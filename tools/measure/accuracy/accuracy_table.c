@@ -63,7 +63,7 @@ static const documented others[] = {
 };
 
 /* ---- What is out of the common ----------------------------------------------------------------------------------
- * An op that declares more than 1, or whose bound is not in the ULPs of its result, is listed with its cause. */
+ * Ops that declare a bound above 1, or a bound in other ULPs than those of the result, each with its cause. */
 
 static const struct {
   const char *name, *cause;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * array_source.h: where an input's bytes come from, read from the first to the last: an .npy file, an array of an .npz archive,
- * packed or not, standard input. Of an archive the checksum is held to. Knows no dtypes of the library.
+ * array_source.h: the source of an input's bytes, read from first to last: an .npy file, an array of an .npz archive,
+ * packed or not, or standard input. An archive's checksum is verified. Knows no dtypes of the library.
  *
  * Functions return 1, or 0 with one sentence in `why`, without the file's name. */
 #ifndef QUERN_PROGRAM_ARRAY_SOURCE_H

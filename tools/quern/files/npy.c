@@ -198,8 +198,8 @@ static int read_dtype(npy_header *header, char *why) {
   return 1;
 }
 
-/* The product of all extents that are not 0 must fit, and leave room for sums: an empty array whose others do not is no
- * array that could be made. */
+/* The product of the extents other than 0 must fit, and leave room for sums. This holds for empty arrays too: NumPy makes no empty
+ * array with other extents too large. */
 static int count_items(npy_header *header, char *why) {
   int64_t product = header->item_bytes;
   int is_empty = 0;
@@ -244,7 +244,7 @@ size_t npy_format(char kind, int32_t item_bytes, int32_t ndim, const int64_t *sh
     at += n;
   }
   at += snprintf(at, (size_t)(end - at), ndim == 1 ? ",), }" : "), }");
-  /* NumPy leaves room for the first extent to become 21 digits long where it stands. */
+  /* NumPy leaves room for the first extent to grow to 21 digits in place. */
   if (ndim > 0) at += snprintf(at, (size_t)(end - at), "%*s", ROOM_TO_GROW - digits, "");
   while ((at + 1 - text) % NPY_ALIGNMENT) *at++ = ' ';
   *at++ = '\n';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * npy.h: NumPy's .npy format, versions 1.0 to 3.0: what a header says, checked against the file it stands in, and the
+ * npy.h: NumPy's .npy format, versions 1.0 to 3.0: the header of a file, read and checked against the file's size, and the
  * header of a new file. Every byte may be hostile. Must not know Quern: what a file holds is said in NumPy's terms.
  *
  * Functions return 1, or 0 with one sentence in `why`, without the file's name. */
@@ -28,7 +28,7 @@ typedef struct npy_header {
   int64_t n_items;             /* their product */
   int64_t data_bytes;          /* n_items * item_bytes: all of the file behind data_offset */
   int64_t data_offset;
-  char descr[NPY_DESCR_SIZE]; /* as it stands in the file */
+  char descr[NPY_DESCR_SIZE]; /* as in the file */
 } npy_header;
 
 /* Of a stream, which ends where it ends, file_bytes is not known. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * device_arrays.c: see device_arrays.h. The driver's types are declared by their size; its functions have the names that its
- * own header maps to. */
+ * device_arrays.c: see device_arrays.h. The driver's types are declared by their size. Its functions are called by the names
+ * of the library, to which CUDA's header maps the documented ones. */
 #include "device_arrays.h"
 
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * device_arrays.h: arrays on a CUDA device, as the program wants them: memory, copies, a stream and marks of time on it. The
- * driver is opened as the library opens it (QUERN_CUDA_PATH, the loader, /usr/local/cuda/lib64). Runs no kernel. Says what is
- * wrong by itself; a function returns 1, or 0 when it has. */
+ * driver is opened as the library opens it (QUERN_CUDA_PATH, the loader, /usr/local/cuda/lib64). Runs no kernel. Functions print
+ * their own errors; they return 1, or 0 after an error. */
 #ifndef QUERN_PROGRAM_DEVICE_ARRAYS_H
 #define QUERN_PROGRAM_DEVICE_ARRAYS_H
 

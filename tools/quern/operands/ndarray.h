@@ -28,7 +28,7 @@ typedef struct ndarray {
 /* A zeroed struct may be ended. */
 void ndarray_end(ndarray *array);
 
-/* What stands on the command line: a dtype and a shape, no memory. */
+/* Fills in what the command line gives: a dtype and a shape, no memory. */
 int ndarray_describe(ndarray *array, const operand_word *word);
 
 /* An input: opens its file and learns shape and dtype; then reads it. */

@@ -38,7 +38,7 @@ static int has_arg(const quern_op_info *info, const char *name) {
   return 0;
 }
 
-/* The number that stands in the place of a file; 0: it is none. */
+/* A number given in the place of a file's name. 0: the word is no number. */
 static int number_of(const operand_word *word, quern_scalar *number) {
   char text[OPERAND_NAME_SIZE + 128], name[OPERAND_NAME_SIZE], why[WHY_SIZE];
   if (word->has_dtype || !word->path || strlen(word->path) > 100) return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * op_words.h: the words of a command line by the op that they are for: which are operands, which are numbers for its parameters. */
+ * op_words.h: the words of a command line for an op, sorted into operands and numbers for its parameters. */
 #ifndef QUERN_PROGRAM_OP_WORDS_H
 #define QUERN_PROGRAM_OP_WORDS_H
 

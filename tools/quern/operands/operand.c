@@ -126,7 +126,7 @@ static int read_integer(const char *digits, int is_negative, int base, quern_sca
   return 1;
 }
 
-/* What may stand in a float that strtod reads: it takes words and parentheses too. */
+/* Whether the text has characters of a number only. strtod also takes words and parentheses. */
 static int is_float(const char *text) {
   const int is_hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
   return text[strspn(text, is_hex ? "0123456789abcdefABCDEFxXpP.+-" : "0123456789eE.+-")] == 0;

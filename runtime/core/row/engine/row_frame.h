@@ -86,7 +86,7 @@ static inline void qn_row_join(node_stack *stack, int64_t there) {
   stack->n--;
 }
 
-/* Joins the top node, number `index` of the `count` of its level, with the waiting nodes whose right side is now complete. */
+/* Joins the top node, number `index` of the `count` of its level, with each waiting node that now has its right side complete. */
 static inline void qn_row_settle(node_stack *stack, int64_t index, int64_t count, int64_t there) {
   const int is_last = index + 1 == count;
   for (int64_t bits = index; bits & 1 || (is_last && bits); bits >>= 1)

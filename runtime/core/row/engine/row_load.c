@@ -80,7 +80,7 @@ static void move_items(uint8_t size, char *tensor, const int64_t step[2], char *
   qn_job_kernel(variant, NULL)(ptr, (const int64_t(*)[2])stride, n, NULL);
 }
 
-/* Moves the items [first, first + count) of one row, whose dimensions are the nest's first n_joined, outermost d. */
+/* Moves the items [first, first + count) of one row. Its dimensions are the nest's first n_joined, d the outermost. */
 static void move_row(const qn_row_job *job, int32_t k, int32_t d, char *at, int64_t first, int64_t count, char *block, int is_load) {
   const qn_nest *nest = job->nest;
   const uint8_t size = job->size[k];

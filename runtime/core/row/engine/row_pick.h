@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * row_pick.h: a stage that reads one element of each row by its place, instead of a sum whose other terms are all 0. */
+ * row_pick.h: a stage that loads one element of each row, in place of a sum of that element and zeros. */
 #ifndef QN_ROW_PICK_H
 #define QN_ROW_PICK_H
 

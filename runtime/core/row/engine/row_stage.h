@@ -23,7 +23,7 @@ value_place qn_row_load_value(row_frame *frame, int32_t k, uint8_t dtype, const 
 /* Runs the kernel of a stage of elements over a part. Its temporaries stay in scratch. */
 void qn_row_compute(row_frame *frame, int32_t at, const qn_stage_part *part);
 
-/* Runs a stage whose kernel combines its elements. form: 1, the node of each row is stored at `to`; 2: its result. */
+/* Runs a stage of a kernel that also combines the elements. form: 1, the node of each row is stored at `to`; 2: its result. */
 void qn_row_fused(row_frame *frame, int32_t at, const qn_stage_part *part, int64_t form, char *to);
 
 /* Where a reduction reads its elements, after the stage's kernel has run: a place for each part of the state. */
