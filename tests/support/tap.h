@@ -9,6 +9,18 @@
 
 #include <stdint.h>
 
+/* Whether this build has a sanitizer that makes calls slow and maps memory of its own. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SANITIZED 1
+#elif defined __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
