@@ -139,7 +139,7 @@ function Parser:scan_keyword(token, axes)
     error({ at = token.at, kind = "unsupported", message = "include_initial gives one element more than the others have; call the op by itself" }, 0)
   end
   if word ~= "reverse" and word ~= "exclusive" then
-    fail(token.at, "unknown keyword '%s': expected axis, reverse or exclusive", word:sub(1, M.MAX_SHOWN))
+    fail(token.at, "unknown keyword '%s': expected axis, reverse or exclusive; others go by place, before these", word:sub(1, M.MAX_SHOWN))
   end
   self:flag(token, axes)
 end
@@ -151,7 +151,7 @@ function Parser:keyword(name, axes)
   self:take()
   if axes.scans and word ~= "axis" then return self:scan_keyword(token, axes) end
   if word ~= "axis" and word ~= "keepdims" then
-    fail(token.at, "unknown keyword '%s': expected axis or keepdims", word:sub(1, M.MAX_SHOWN))
+    fail(token.at, "unknown keyword '%s': expected axis or keepdims; others go by place, before these", word:sub(1, M.MAX_SHOWN))
   end
   if word == "keepdims" and not axes.is_reduced then fail(token.at, "keepdims: %s keeps all dimensions", name:sub(1, M.MAX_SHOWN)) end
   if axes["has_" .. word] then fail(token.at, "%s is given twice", word) end
@@ -192,6 +192,10 @@ function Parser:arguments(name, axes)
       return args
     end
   until not more
+  local sign = self:peek()
+  if sign.kind == "op" and sign.text == "=" then
+    fail(sign.at, "'=' in a call: %s takes its arguments in their order, without names", name:sub(1, M.MAX_SHOWN))
+  end
   self:expect(")", "after the arguments of " .. name)
   return args
 end
@@ -230,6 +234,10 @@ function Parser:primary()
   end
   if not self.is_host and token.text == "*" and self.tokens[self.next - 2] and self.tokens[self.next - 2].at == token.at - 1 then
     fail(token.at - 1, "'**' is no operator here: write pow(x, y)")
+  end
+  local sign = self.tokens[self.next - 2]
+  if token.text == "=" and sign and sign.kind == "op" and sign.at + #sign.text == token.at and sign.text:find "^[-+*/&|^]" then
+    fail(sign.at, "'%s=' is no operator: nothing is changed in place; write y = x %s ...", sign.text, sign.text)
   end
   fail(token.at, "expected a value, found %s", shown(token))
 end

@@ -56,7 +56,7 @@ local function refuse_dots(body, name, at)
   local base = foreign.behind_module(name)
   local constant = base and (base == "e" and "E" or (expr.CONSTANTS[base] or OWN_CONSTANTS[base]) and base)
   fail_in(body, "syntax", at, "unknown name '%s': %s", name:sub(1, parse.MAX_SHOWN),
-          constant and "write " .. constant or "only a function may have a namespace")
+          constant and "write " .. constant or "only a function may have a namespace, and operands have no attributes: give a view")
 end
 
 -- The variables of a parsed expression: { inputs, outputs, params = lists of names, canonical = name -> its canonical

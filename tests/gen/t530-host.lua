@@ -394,6 +394,11 @@ refuses {
   { "relu(x)", "bool", "dtype", "relu does not take bool" },
   { "sqrt(x) & y", "f16 i32", "dtype", "'&' of floats" },
   { "x + 0.5 * exp(y, ", "f32", "syntax", "expected a value" },
+  { "x += 1", "f32", "syntax", "'+=' is no operator: nothing is changed in place; write y = x + ...", "expression:1:3:" },
+  { "x === y", "f32", "syntax", "expected a value, found '='", "expression:1:5:" },
+  { "clip(x, min=0)", "f32", "syntax", "'=' in a call: clip takes its arguments in their order, without names", "expression:1:12:" },
+  { "softmax(x, dim=0)", "f32", "syntax", "expected axis or keepdims; others go by place, before these" },
+  { "x.T + 1", "f32", "syntax", "operands have no attributes: give a view" },
   { "x", "b32", "dtype", "unknown dtype 'b32'" },
   { "x", "f32 f32", "dtype", "dtypes of 2 inputs for 1" },
 }

@@ -130,14 +130,14 @@ static int scan_keyword(qn_parser *p, const qn_token *name, qn_axes *axes) {
   uint8_t *flag = qn_parser_is_word(p, name, "reverse") ? &axes->reverse : qn_parser_is_word(p, name, "exclusive") ? &axes->exclusive : NULL;
   if (qn_parser_is_word(p, name, "include_initial"))
     return QN_PARSER_FAIL(p, QUERN_E_UNSUPPORTED, name->at, "include_initial gives one element more than the others have; call the op by itself");
-  if (!flag) return QN_PARSER_WRONG(p, name->at, "unknown keyword '%.*s': expected axis, reverse or exclusive", QN_PARSER_SHOWN(p, name));
+  if (!flag) return QN_PARSER_WRONG(p, name->at, "unknown keyword '%.*s': expected axis, reverse or exclusive; others go by place, before these", QN_PARSER_SHOWN(p, name));
   return read_flag(p, name, flag);
 }
 
 /* keepdims = 0 or 1 of a call that reduces. */
 static int keepdims(qn_parser *p, const qn_token *name, qn_nest *nest) {
   if (!qn_parser_is_word(p, name, "keepdims"))
-    return QN_PARSER_WRONG(p, name->at, "unknown keyword '%.*s': expected axis or keepdims", QN_PARSER_SHOWN(p, name));
+    return QN_PARSER_WRONG(p, name->at, "unknown keyword '%.*s': expected axis or keepdims; others go by place, before these", QN_PARSER_SHOWN(p, name));
   if (!qn_row_op_of(nest->call.v.op->builtin)->is_reduced)
     return QN_PARSER_WRONG(p, name->at, "keepdims: %.*s keeps all dimensions", QN_PARSER_SHOWN(p, nest->token));
   if (nest->has_keepdims) return QN_PARSER_WRONG(p, name->at, "keepdims is given twice");
@@ -208,6 +208,13 @@ static int is_prefix(const qn_token *token) {
          qn_token_is_sign(token, QN_SIGN_INVERT);
 }
 
+/* Whether the '=' of "x += 1" is the token: right behind an operator's sign. */
+static int is_update(const qn_parser *p, const qn_token *token) {
+  if (token == p->parsed.tokens || !qn_token_is_sign(token, QN_SIGN_ASSIGN)) return 0;
+  const qn_token *sign = token - 1;
+  return sign->kind == QN_TOKEN_SIGN && sign->at + sign->size == token->at && strchr("+-*/&|^", p->parsed.source.text[sign->at]);
+}
+
 static parse_state begin_operand(qn_parser *p) {
   qn_token *token = qn_parser_take(p);
   p->form = (qn_form){.start = (int32_t)(token - p->parsed.tokens)};
@@ -234,6 +241,9 @@ static parse_state begin_operand(qn_parser *p) {
     if (takes_not(p)) return begin_nest(p, QN_IN_NOT, token);
     return QN_PARSER_WRONG(p, token->at, "'not' binds looser than what stands before it: write (not ...)");
   }
+  if (is_update(p, token))
+    return QN_PARSER_WRONG(p, token[-1].at, "'%.*s=' is no operator: nothing is changed in place; write y = x %.*s ...",
+                           QN_PARSER_SHOWN(p, token - 1), QN_PARSER_SHOWN(p, token - 1));
   return (parse_state)qn_parser_missing(p, "a value", "", NULL, token);
 }
 
@@ -355,6 +365,8 @@ static parse_state end_part(qn_parser *p) {
   }
   nest->n_args++;
   if (qn_parser_accept(p, QN_SIGN_COMMA)) return takes_keyword(p) ? end_keywords(p) : WANTS_OPERAND;
+  if (qn_token_is_sign(qn_parser_peek(p, 0), QN_SIGN_ASSIGN))
+    return QN_PARSER_WRONG(p, qn_parser_peek(p, 0)->at, "'=' in a call: %.*s takes its arguments in their order, without names", QN_PARSER_SHOWN(p, nest->token));
   return qn_parser_expect(p, QN_SIGN_CLOSE, " after the arguments of ", nest->token) ? end_call(p) : FAILED;
 }
 

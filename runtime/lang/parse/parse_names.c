@@ -70,7 +70,7 @@ static int refuse_dots(qn_parser *p, const qn_token *token) {
     return QN_PARSER_WRONG(p, token->at, "unknown name '%.*s': write %.*s", QN_PARSER_SHOWN(p, token), QN_PARSER_SHOWN(p, &rest));
   if (module && qn_parser_is_word(p, &rest, "e"))
     return QN_PARSER_WRONG(p, token->at, "unknown name '%.*s': write E", QN_PARSER_SHOWN(p, token));
-  return QN_PARSER_WRONG(p, token->at, "unknown name '%.*s': only a function may have a namespace", QN_PARSER_SHOWN(p, token));
+  return QN_PARSER_WRONG(p, token->at, "unknown name '%.*s': only a function may have a namespace, and operands have no attributes: give a view", QN_PARSER_SHOWN(p, token));
 }
 
 /* Words and constants that no variable may be called. */
