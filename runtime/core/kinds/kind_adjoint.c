@@ -167,7 +167,8 @@ static void plan_adjoint(const quern_op *op, const adjoint_call *call, int64_t e
 /* ---- Running ---- */
 
 typedef struct adjoint_room {
-  _Alignas(64) char carries[3 * QN_SCAN_STATE * QN_ROW_SCANNED_ROWS], block[MOST_IN + 1][QN_ROW_SCANNED * 8], staging[QN_ROW_SCANNED * 8];
+  _Alignas(64) char carries[3 * QN_SCAN_STATE * QN_ROW_SCANNED_ROWS];
+  qn_row_scanned block[MOST_IN + 1], staging;
 } adjoint_room;
 
 static void run_tile(const adjoint_run *run, char *const *ptr, int64_t rows) {

@@ -146,7 +146,7 @@ static quern_status check_apart(const quern_op_info *info, const scan_call *call
 static void set_initial(const scan_call *call, const int64_t *offset, qn_decision *decision) {
   const int32_t n_out = decision->n_operands - 1;
   const int64_t turn = decision->shape_params[2];
-  uint64_t first[QN_SCAN_MAX_OUTPUTS][2] = {{0}};
+  uint64_t first[QN_SCAN_MAX_OUTPUTS][QN_DTYPE_MAX_WORDS] = {{0}};
   for (int32_t k = 0; k < n_out; k++) {
     const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {k ? call->op->others[k - 1] : call->op->initial, 0}}};
     qn_params_number(&scalar, call->tensor[1 + k].dtype, first[k]);
@@ -272,7 +272,7 @@ static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count
   const qn_nest *nest = run->job.nest;
   const int64_t size = qn_dtype_infos[run->scan->dtype].size;
   const qn_scan_place place = {0, NULL};
-  typedef char all_carries[4 * COLUMNS * 8];
+  typedef char all_carries[4 * COLUMNS * QN_DTYPE_MAX_BYTES];
   QN_IN_SCRATCH(all_carries, carried);
   char *const carries = *carried;
   char *const at[3] = {ptr[0], carries, ptr[1]};
@@ -282,7 +282,8 @@ static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count
 
 /* Of the rows of a tile. */
 typedef struct scan_room {
-  _Alignas(64) char carries[3 * QN_ROW_SCANNED_ROWS * 8], found[2][QN_ROW_SCANNED_ROWS * 8], scratch[4][QN_ROW_SCANNED * 8];
+  _Alignas(64) char carries[QN_ROW_SCANNED_ROWS * QN_SCAN_CARRIES], found[2][QN_ROW_SCANNED_ROWS * QN_DTYPE_MAX_BYTES];
+  qn_row_scanned scratch[4];
 } scan_room;
 
 static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
@@ -291,7 +292,7 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
   const int64_t size = qn_dtype_infos[dtype].size;
   qn_kernel *kernel = qn_job_kernel(run->scan->rows, NULL);
   QN_IN_SCRATCH(scan_room, room);
-  char(*const scratch)[QN_ROW_SCANNED * 8] = room->scratch;
+  qn_row_scanned *const scratch = room->scratch;
   int64_t step[MOST] = {0};
   for (int32_t k = 0; k < job->nest->n_operands; k++) step[k] = qn_row_step(job, k);
   for (int64_t from = 0; from < job->row;) {
@@ -299,7 +300,7 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
     if (count > job->row - from) count = job->row - from;
     const qn_row_part in = {ptr[0], step[0], from, count, rows}, out = {ptr[1], step[1], from, count, rows};
     char *at[3] = {ptr[0], room->carries, ptr[1]};
-    int64_t stride[3][2] = {{size, step[0]}, {size, 3 * 8}, {size, step[1]}};
+    int64_t stride[3][2] = {{size, step[0]}, {size, QN_SCAN_CARRIES}, {size, step[1]}};
     if (!run->is_direct) {
       at[0] = scratch[0];
       at[2] = scratch[2];
@@ -323,7 +324,8 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
 }
 
 typedef struct states_room {
-  _Alignas(64) char carries[3 * QN_SCAN_STATE * QN_ROW_SCANNED_ROWS], block[MOST][QN_ROW_SCANNED * 8], staging[QN_ROW_SCANNED * 8];
+  _Alignas(64) char carries[3 * QN_SCAN_STATE * QN_ROW_SCANNED_ROWS];
+  qn_row_scanned block[MOST], staging;
 } states_room;
 
 /* Rows of an op with states. */

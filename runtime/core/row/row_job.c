@@ -197,7 +197,7 @@ static int32_t bytes_a_row(const qn_row_program *program, const qn_row_job *job)
     if (program->stages[i].steps && program->stages[i].is_row) bytes += program->stages[i].steps->temp_bytes;
   for (int32_t i = 0; i < program->n_stages; i++)
     if (qn_row_picks(&program->stages[i])) bytes += QN_ROW_PICK_BYTES;
-  return bytes + 8 * program->n_rows + 16 * job->n_out + program->n_scans * 32;
+  return bytes + QN_DTYPE_MAX_BYTES * (program->n_rows + 2 * job->n_out) + program->n_scans * QN_ROW_CARRIES;
 }
 
 /* The most bytes that the nodes of a stage's reductions have, one node of each. */
@@ -255,7 +255,7 @@ static int plan_columns(const qn_row_program *program, qn_row_job *job) {
   const uint8_t in_dtype = stage->variant ? stage->variant->dtypes[0] : by->dtype;
   const int64_t width = qn_dtype_infos[by->dtype].size;
   const int64_t loaded = (job->dtype[0] == in_dtype ? 0 : qn_dtype_infos[in_dtype].size) + (stage->variant ? width : 0);
-  const int64_t kept_values = 8 * program->n_rows, stored = bytes_a_row(program, job) - kept_values; /* stored after nodes are gone */
+  const int64_t kept_values = QN_DTYPE_MAX_BYTES * program->n_rows, stored = bytes_a_row(program, job) - kept_values; /* stored after nodes are gone */
   const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program);
   int32_t levels = 1 + (loaded > 0) + waiting((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK);
   for (int32_t d = nest->n_joined; d < (has_kept ? kept : fold); d++) levels += waiting(nest->n[d]);

@@ -7,6 +7,10 @@
 #include "core/cpu/job.h"
 #include "core/row/row_nest.h"
 #include "core/row/row_program.h"
+#include "core/row/scan_op.h"
+
+/* Bytes of a stage that scans, for each row: its carries and the last result. */
+#define QN_ROW_CARRIES (QN_SCAN_CARRIES + QN_DTYPE_MAX_BYTES)
 
 /* Bytes of a slice's scratch. */
 #define QN_ROW_SCRATCH 29696

@@ -8,6 +8,9 @@
 #include "core/base/status.h"
 #include "core/op/params.h"
 
+#define QN_DTYPE_MAX_BYTES (1 << (QN_DTYPE_N_SIZES - 1)) /* of an element, of the dtypes that are built */
+#define QN_DTYPE_MAX_WORDS ((QN_DTYPE_MAX_BYTES + 7) / 8) /* of a value in a table: its bits are in the first bytes */
+
 /* The lanes of a node, and the elements of a chunk: docs/internals/reductions.md. */
 #define QN_ROW_LANES 16
 #define QN_ROW_CHUNK 256
@@ -31,7 +34,7 @@ typedef struct qn_reducer {
    * prefetched, in bytes; 0: none are. NULL: of several parts. */
   const qn_variant *columns;
   const qn_variant *both; /* "ccc", rank 2: elementwise; the result may be the first input */
-  uint64_t empty;         /* the bits of the result of no elements */
+  uint64_t empty[QN_DTYPE_MAX_WORDS]; /* the bits of the result of no elements */
   uint8_t has_empty;      /* 0: no elements are an error, but for a qn_row_reduce with takes_none */
   uint8_t dtype;          /* of accumulators: of a state's first part */
   uint8_t n_parts;
@@ -81,7 +84,7 @@ typedef struct qn_row_scan {
   uint8_t from; /* a value of elements */
   uint8_t to;   /* a temporary; may be `from` */
   uint8_t is_exclusive;
-  uint64_t initial; /* the bits of the result of no elements */
+  uint64_t initial[QN_DTYPE_MAX_WORDS]; /* the bits of the result of no elements */
 } qn_row_scan;
 
 typedef struct qn_row_stage {

@@ -7,6 +7,7 @@
 
 #include "core/base/status.h"
 #include "core/row/row_nest.h"
+#include "core/row/row_program.h"
 
 quern_status qn_scan_axis_params(const quern_op_info *info, const quern_call *call, int64_t given[4]) {
   static const qn_slot slots[4] = {{0, QN_I64}, {1, QN_I64}, {2, QN_I64}, {3, QN_I64}};
@@ -39,7 +40,7 @@ quern_status qn_scan_axis_read(const quern_op_info *info, const quern_call *call
 
 void qn_scan_axis_fill(const qn_tensor *out, int32_t axis, int64_t at, double value) {
   const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {value, 0}}};
-  uint64_t bits[2] = {0}; /* of what no integer is */
+  uint64_t bits[QN_DTYPE_MAX_WORDS] = {0}; /* of what no integer is */
   int64_t index[QUERN_MAX_NDIM] = {0}, strides[QUERN_MAX_NDIM];
   qn_row_strides(out, strides);
   for (int32_t d = 0; d < out->ndim; d++) strides[d] *= out->size;

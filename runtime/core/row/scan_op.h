@@ -6,12 +6,11 @@
 
 #include "core/base/kernel_abi.h"
 #include "core/base/status.h"
-
-struct qn_reducer;
-struct qn_row_steps;
+#include "core/row/row_program.h"
 
 #define QN_SCAN_MAX_OUTPUTS 4 /* gen/kinds/scan.lua */
-#define QN_SCAN_STATE 32      /* bytes of a state, at most: QN_ROW_MAX_PARTS of row_program.h */
+#define QN_SCAN_STATE (QN_ROW_MAX_PARTS * QN_DTYPE_MAX_BYTES) /* bytes of a state, at most */
+#define QN_SCAN_CARRIES (3 * QN_DTYPE_MAX_BYTES) /* of a row without states: a segment, a chunk, a span */
 
 /* A scan for one dtype. The kernels have three operands: elements, carries, results. */
 typedef struct qn_scan {

@@ -203,13 +203,13 @@ static void inner_kernel(char *const *ptr, const int64_t (*stride)[2], const int
 
 /* ---- Scans ---- */
 
-#define SEGMENTS_AT_ONCE (QN_ROW_REDUCERS_SCANNED / QN_ROW_LANES)
+#define SEGMENTS_BYTES (QN_ROW_REDUCERS_SCANNED / QN_ROW_LANES * QN_DTYPE_MAX_BYTES) /* of an element of each */
 
 /* x = carry combined with each of `n` elements, of at most a segment. */
 static void carried(const spec_reducer *of, char *const *carry, char *const *x, int64_t n) {
   const int32_t parts = of->reducer.n_parts;
   const int64_t none[3 * QN_ROW_MAX_PARTS] = {0};
-  char before[QN_ROW_MAX_PARTS][QN_ROW_LANES * 8], *ptr[3 * QN_ROW_MAX_PARTS];
+  char before[QN_ROW_MAX_PARTS][QN_ROW_LANES * QN_DTYPE_MAX_BYTES], *ptr[3 * QN_ROW_MAX_PARTS];
   for (int32_t p = 0; p < parts; p++) {
     const int64_t size = part_size(&of->reducer, p);
     for (int64_t l = 0; l < n; l++) memcpy(before[p] + l * size, carry[p], (size_t)size);
@@ -223,7 +223,7 @@ static void carried(const spec_reducer *of, char *const *carry, char *const *x, 
 static void scan_segments(const spec_reducer *of, char *const *x, int64_t whole, int64_t rest) {
   const int32_t parts = of->reducer.n_parts;
   const int64_t n = whole + (rest > 0), none[3 * QN_ROW_MAX_PARTS] = {0};
-  char before[QN_ROW_MAX_PARTS][SEGMENTS_AT_ONCE * 8], now[QN_ROW_MAX_PARTS][SEGMENTS_AT_ONCE * 8], *ptr[3 * QN_ROW_MAX_PARTS];
+  char before[QN_ROW_MAX_PARTS][SEGMENTS_BYTES], now[QN_ROW_MAX_PARTS][SEGMENTS_BYTES], *ptr[3 * QN_ROW_MAX_PARTS];
   for (int32_t p = 0; p < parts; p++) {
     ptr[p] = before[p];
     ptr[parts + p] = ptr[2 * parts + p] = now[p];
@@ -254,7 +254,7 @@ void qn_row_reducers_scan_block(const qn_reducer *reducer, char *const *x, int64
   const spec_reducer *of = (const spec_reducer *)reducer;
   const int32_t parts = reducer->n_parts;
   char *carry[3][QN_ROW_MAX_PARTS], *segment[QN_ROW_MAX_PARTS], *last[QN_ROW_MAX_PARTS];
-  for (int32_t k = 0; k < 3 * parts; k++) carry[k / parts][k % parts] = carries + 8 * k;
+  for (int32_t k = 0; k < 3 * parts; k++) carry[k / parts][k % parts] = carries + QN_DTYPE_MAX_BYTES * k;
   scan_segments(of, x, count / QN_ROW_LANES, count % QN_ROW_LANES);
   for (int64_t i = 0; i < count; i += QN_ROW_LANES, at += QN_ROW_LANES) {
     const int64_t n = count - i < QN_ROW_LANES ? count - i : QN_ROW_LANES;
@@ -287,7 +287,7 @@ static void scan_kernel(char *const *ptr, const int64_t (*stride)[2], const int6
   const qn_scan_place *place = params;
   const int64_t size = part_size(place->by, 0), most = QN_ROW_REDUCERS_SCANNED;
   for (int64_t j = 0; j < n[1]; j++) {
-    char *carry = ptr[1] + j * stride[1][1], block[QN_ROW_REDUCERS_SCANNED * 8], *const x[1] = {block};
+    char *carry = ptr[1] + j * stride[1][1], block[QN_ROW_REDUCERS_SCANNED * QN_DTYPE_MAX_BYTES], *const x[1] = {block};
     for (int64_t i = 0, count; i < n[0]; i += count) {
       count = n[0] - i < most ? n[0] - i : most;
       memcpy(block, ptr[0] + j * stride[0][1] + i * size, (size_t)(count * size));
@@ -303,7 +303,7 @@ const qn_variant *qn_row_reducers_scan(const qn_reducer *reducer) { return &((co
 
 static quern_status make(const qn_spec_reducer *wanted, const quern_op *op, const qn_stage_maker *by, spec_reducer *made) {
   const int32_t n = wanted->n_parts;
-  made->reducer = (qn_reducer){.name = wanted->op, .empty = wanted->empty, .has_empty = wanted->has_empty, .dtype = wanted->parts[0],
+  made->reducer = (qn_reducer){.name = wanted->op, .empty = {wanted->empty}, .has_empty = wanted->has_empty, .dtype = wanted->parts[0],
                                .n_parts = wanted->n_parts};
   memcpy(made->reducer.others, wanted->parts + 1, sizeof made->reducer.others);
   made->combine = wanted->combine;
@@ -340,7 +340,7 @@ static void make_twin(const qn_spec_reducer *wanted, const qn_reducer *built, sp
   made->reducer = *built;
   made->reducer.name = wanted->op;
   made->reducer.fuses = 0;
-  made->reducer.empty = wanted->empty;
+  made->reducer.empty[0] = wanted->empty;
   made->reducer.has_empty = wanted->has_empty;
   made->combine = wanted->combine;
 }

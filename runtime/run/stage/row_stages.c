@@ -326,9 +326,7 @@ static quern_status add_scans(builder *b, int32_t level) {
     *scan = (qn_row_scan){.scan = &of->scans[value->kernel_dtype], .name = value->op->info->name, .from = plain < 0 ? to : (uint8_t)plain, .to = to,
                           .is_exclusive = (value->bits & QN_SCAN_EXCLUSIVE) != 0};
     const quern_scalar initial = {.kind = QUERN_F64, .v = {.f = {of->initial, 0}}};
-    uint64_t bits[2] = {0, 0};
-    qn_params_number(&initial, value->type, bits);
-    scan->initial = bits[0];
+    qn_params_number(&initial, value->type, scan->initial);
     stage->scan = scan;
     b->scanned[k] = i;
     b->scan_stage[k] = b->made->program.n_stages - 1;

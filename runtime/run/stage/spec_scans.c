@@ -12,6 +12,7 @@
 
 #define MOST_IN QN_SPEC_MAX_SCANNED
 #define BLOCK QN_ROW_REDUCERS_SCANNED
+#define BLOCK_BYTES (BLOCK * QN_DTYPE_MAX_BYTES)
 #define SCRATCH 4096 /* room for one element of any program: MAX_BYTES_AT_ONCE of interpreter.c */
 
 /* A program, and what it is compiled to. */
@@ -29,7 +30,7 @@ typedef struct spec_scan {
   qn_variant rows;
   uint8_t dtypes[MOST_IN + 1 + QN_SCAN_MAX_OUTPUTS]; /* of `rows`: inputs, carries, results */
   int32_t n_in, n_out, before;
-  uint64_t initial;
+  uint64_t initial[QN_DTYPE_MAX_WORDS];
 } spec_scan;
 
 static int64_t size_of(uint8_t dtype) { return qn_dtype_infos[dtype].size; }
@@ -65,7 +66,7 @@ static void run_body(const spec_body *of, char *const *ptr, int64_t count) {
 }
 
 typedef struct block_room {
-  _Alignas(64) char state[QN_ROW_MAX_PARTS][BLOCK * 8], before[BLOCK * 8], result[QN_SCAN_MAX_OUTPUTS][BLOCK * 8];
+  _Alignas(64) char state[QN_ROW_MAX_PARTS][BLOCK_BYTES], before[BLOCK_BYTES], result[QN_SCAN_MAX_OUTPUTS][BLOCK_BYTES];
   _Alignas(64) int64_t index[BLOCK];
 } block_room;
 
@@ -81,7 +82,7 @@ static void run_block(const spec_scan *of, char *const *in, char *const *out, in
   if (of->before >= 0 && place->last >= from && place->last < from + count) {
     const int64_t size = size_of(of->dtypes[of->before]), at = place->last - from; /* the element there is not to be read */
     memcpy(room->before, in[of->before], (size_t)(at * size));
-    memcpy(room->before + at * size, &of->initial, (size_t)size);
+    memcpy(room->before + at * size, of->initial, (size_t)size);
     ptr[of->before] = room->before;
   }
   char *inputs[MOST_IN + 1];
@@ -166,7 +167,6 @@ static quern_status make(qn_spec_scans *all, const qn_spec_states *wanted, const
   spec_scan *made = calloc(1, sizeof *made);
   if (!made) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory", op->info->name);
   const quern_scalar number = {.kind = QUERN_F64, .v = {.f = {initial, 0}}};
-  uint64_t bits[2] = {0};
   made->reducer = reducer;
   made->n_in = wanted->n_in;
   made->n_out = wanted->n_out;
@@ -174,8 +174,7 @@ static quern_status make(qn_spec_scans *all, const qn_spec_states *wanted, const
   memcpy(made->dtypes, wanted->in, (size_t)made->n_in);
   made->dtypes[made->n_in] = wanted->in[0]; /* carries: states */
   memcpy(made->dtypes + made->n_in + 1, wanted->out, (size_t)made->n_out);
-  if (before >= 0) qn_params_number(&number, made->dtypes[before], bits);
-  made->initial = bits[0];
+  if (before >= 0) qn_params_number(&number, made->dtypes[before], made->initial);
   const quern_status status = make_bodies(made, wanted, op, by);
   if (status) {
     scan_free(made);

@@ -69,12 +69,12 @@ static void run_stages(row_frame *frame) {
 
 static void fill_outputs(row_frame *frame, double value) {
   const qn_row_job *job = frame->job;
-  char *const before = frame->top, *values = qn_row_take(frame, frame->rows * 8);
-  uint64_t bits;
+  char *const before = frame->top, *values = qn_row_take(frame, frame->rows * QN_DTYPE_MAX_BYTES);
+  uint64_t bits[QN_DTYPE_MAX_WORDS];
   const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {value, 0}}};
   for (int32_t k = job->n_in; k < job->n_in + job->n_out; k++) {
-    qn_params_number(&scalar, job->dtype[k], &bits);
-    for (int64_t j = 0; j < frame->rows; j++) memcpy(values + j * job->size[k], &bits, job->size[k]);
+    qn_params_number(&scalar, job->dtype[k], bits);
+    for (int64_t j = 0; j < frame->rows; j++) memcpy(values + j * job->size[k], bits, job->size[k]);
     qn_row_store_values(job, k, job->dtype[k], frame->ptr[k], qn_row_step(job, k), frame->rows, values, NULL);
   }
   frame->top = before;
@@ -91,7 +91,7 @@ static void run_empty(row_frame *frame) {
     for (int32_t r = 0; r < stage->n_reduces; r++) {
       const qn_reducer *by = stage->reduces[r].by;
       const uint8_t size = qn_dtype_infos[by->dtype].size;
-      for (int64_t j = 0; j < frame->rows; j++) memcpy(frame->row_value[stage->reduces[r].to] + j * size, &by->empty, size);
+      for (int64_t j = 0; j < frame->rows; j++) memcpy(frame->row_value[stage->reduces[r].to] + j * size, by->empty, size);
     }
     if (stage->is_row) qn_row_compute_values(frame, s);
   }
@@ -115,7 +115,7 @@ static void run_row_slice(void *arg, int64_t i) {
   frame->job = job;
   frame->params = run->params;
   frame->top = frame->scratch;
-  for (int32_t r = 0; r < job->program->n_rows; r++) frame->row_value[r] = qn_row_take(frame, job->rows * 8);
+  for (int32_t r = 0; r < job->program->n_rows; r++) frame->row_value[r] = qn_row_take(frame, job->rows * QN_DTYPE_MAX_BYTES);
   for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
     frame->rows = qn_row_tile(job, run->ref, tile, frame->ptr);
     if (job->count == 0)

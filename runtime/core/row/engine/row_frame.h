@@ -20,7 +20,7 @@ typedef struct row_frame {
   char *ptr[QN_ROW_MAX_VALUES];       /* the operands at the tile's first row */
   char *row_value[QN_ROW_MAX_VALUES]; /* an array of the tile's rows */
   value_place temp[QN_ROW_MAX_VALUES];
-  char *carries[QN_ROW_MAX_STAGES];   /* of stages that scan, for each row: three carries and the last result, 8 bytes each */
+  char *carries[QN_ROW_MAX_STAGES];   /* of stages that scan, for each row: QN_ROW_CARRIES */
   int64_t rows;
   char *top; /* of the scratch */
   _Alignas(64) char scratch[QN_ROW_SCRATCH];

@@ -7,11 +7,9 @@
 
 #include "core/row/scan_op.h"
 
-#define CARRIES 32 /* bytes of a scan for each row */
-
 /* Turns the items of a row around. */
 static void turn_row(char *row, int64_t count, int64_t size) {
-  char item[8];
+  char item[QN_DTYPE_MAX_BYTES];
   for (int64_t i = 0, j = count - 1; i < j; i++, j--) {
     memcpy(item, row + i * size, (size_t)size);
     memcpy(row + i * size, row + j * size, (size_t)size);
@@ -21,7 +19,7 @@ static void turn_row(char *row, int64_t count, int64_t size) {
 
 /* Moves results one place on; `last` has the one before the first, and is set to the one behind the last. */
 static void shift_row(char *row, int64_t count, int64_t size, char *last) {
-  char next[8];
+  char next[QN_DTYPE_MAX_BYTES];
   memcpy(next, row + (count - 1) * size, (size_t)size);
   memmove(row + size, row, (size_t)((count - 1) * size));
   memcpy(row, last, (size_t)size);
@@ -46,12 +44,12 @@ static void scan_part(row_frame *frame, int32_t at, const qn_stage_part *part, i
   }
   if (is_reverse) from = *to;
   char *const ptr[3] = {from.ptr, frame->carries[at], to->ptr};
-  const int64_t stride[3][2] = {{size, from.step}, {size, CARRIES}, {size, to->step}}, extent[3] = {part->count, frame->rows, 0};
+  const int64_t stride[3][2] = {{size, from.step}, {size, QN_ROW_CARRIES}, {size, to->step}}, extent[3] = {part->count, frame->rows, 0};
   const qn_scan_place params = {place, scan->scan->by};
   job->scan[at](ptr, stride, extent, &params);
   for (int64_t j = 0; j < frame->rows; j++) {
-    char *row = to->ptr + j * to->step, *last = frame->carries[at] + j * CARRIES + 24;
-    if (scan->is_exclusive && place == 0) memcpy(last, &scan->initial, (size_t)size);
+    char *row = to->ptr + j * to->step, *last = frame->carries[at] + j * QN_ROW_CARRIES + QN_SCAN_CARRIES;
+    if (scan->is_exclusive && place == 0) memcpy(last, scan->initial, (size_t)size);
     if (scan->is_exclusive) shift_row(row, part->count, size, last);
     if (is_reverse) turn_row(row, part->count, size);
   }
@@ -59,7 +57,7 @@ static void scan_part(row_frame *frame, int32_t at, const qn_stage_part *part, i
 
 void qn_row_scans_begin(row_frame *frame, const qn_row_stage *stage) {
   for (int32_t s = 0; stage->feeders >> s; s++)
-    if (stage->feeders >> s & 1) frame->carries[s] = qn_row_take(frame, frame->rows * CARRIES);
+    if (stage->feeders >> s & 1) frame->carries[s] = qn_row_take(frame, frame->rows * QN_ROW_CARRIES);
 }
 
 void qn_row_scans(row_frame *frame, const qn_row_stage *stage, const qn_stage_part *part, int64_t place) {

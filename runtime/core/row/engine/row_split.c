@@ -19,7 +19,7 @@ typedef struct split_row {
   int32_t n_parts;
   int32_t stage, reduction; /* that runs; its first reduction */
   int64_t node_bytes;       /* of the nodes of its reductions */
-  uint64_t value[QN_ROW_MAX_VALUES];
+  uint64_t value[QN_ROW_MAX_VALUES][QN_DTYPE_MAX_WORDS];
   _Alignas(64) char nodes[PARTS_BYTES];
 } split_row;
 
@@ -27,7 +27,7 @@ static void begin_split(row_frame *frame, split_row *row) {
   frame->job = row->job;
   frame->params = row->params;
   frame->top = frame->scratch;
-  for (int32_t r = 0; r < frame->job->program->n_rows; r++) frame->row_value[r] = (char *)&row->value[r];
+  for (int32_t r = 0; r < frame->job->program->n_rows; r++) frame->row_value[r] = (char *)row->value[r];
   frame->rows = qn_row_tile(row->job, row->ref, row->tile, frame->ptr);
 }
 
@@ -55,7 +55,7 @@ static void join_parts(split_row *row) {
   int64_t at = 0;
   for (int32_t r = 0; r < stage->n_reduces; r++) {
     const qn_reducer *by = stage->reduces[r].by;
-    _Alignas(64) char waiting[6 * QN_ROW_LANES * 8 * QN_ROW_MAX_PARTS];
+    _Alignas(64) char waiting[6 * QN_ROW_LANES * QN_DTYPE_MAX_BYTES * QN_ROW_MAX_PARTS];
     node_stack stack = {.both = job->both[row->reduction + r], .by = by, .nodes = waiting, .bytes = qn_row_node_bytes(by), .width = QN_ROW_LANES,
                         .size = qn_dtype_infos[by->dtype].size};
     char *to[QN_ROW_MAX_PARTS];
@@ -63,7 +63,7 @@ static void join_parts(split_row *row) {
       memcpy(stack.nodes + stack.n++ * stack.bytes, row->nodes + i * row->node_bytes + at, (size_t)stack.bytes);
       qn_row_settle(&stack, i, row->n_parts, qn_row_lanes_of(job->n_further > 1 ? job->row : i + 1 < row->n_parts ? row->part : in_last));
     }
-    for (int32_t p = 0; p < by->n_parts; p++) to[p] = (char *)&row->value[stage->reduces[r].to + p];
+    for (int32_t p = 0; p < by->n_parts; p++) to[p] = (char *)row->value[stage->reduces[r].to + p];
     qn_row_finish(job, row->reduction + r, by, stack.nodes, 1, to);
     at += stack.bytes;
   }
