@@ -13,6 +13,8 @@ quern_status qn_row_axes(const char *op, int64_t given, int32_t ndim, uint32_t *
   *axes = (uint32_t)all;
   if (given == -1) return QUERN_OK;
   *axes = (uint32_t)bits;
+  if (given == INT64_MIN)
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: axes were made of an axis that is out of bounds, or given twice", op);
   if (bits & ~all)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: axes is 0x%llx, a bit for each axis, but the inputs have %d dimension%s; -1 is all",
                           op, (unsigned long long)bits, ndim, ndim == 1 ? "" : "s");
