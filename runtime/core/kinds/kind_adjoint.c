@@ -108,7 +108,7 @@ static void set_view(const qn_tensor *tensor, const qn_scan_axis *axis, int64_t 
   view->shape[axis->axis] = e;
   view->tensor.shape = view->shape;
   view->tensor.strides = view->strides;
-  view->tensor.compact = 0;
+  view->tensor.compact = 0; /* n_elements: as in scans */
 }
 
 /* The work of all slices. A tile is some rows. */

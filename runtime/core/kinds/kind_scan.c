@@ -103,7 +103,7 @@ static qn_tensor shifted(const qn_tensor *tensor, int32_t axis, int64_t first, i
   if (is_reverse) strides[axis] = -strides[axis];
   moved.shape = shape;
   moved.strides = strides;
-  moved.compact = 0;
+  moved.compact = 0; /* n_elements: of the whole tensor, by which strides are read */
   return moved;
 }
 

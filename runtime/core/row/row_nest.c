@@ -33,10 +33,11 @@ int32_t qn_row_shape(int32_t ndim, const int64_t *shape, uint32_t axes, int keep
 }
 
 void qn_row_strides(const qn_tensor *tensor, int64_t *strides) {
-  int64_t step = tensor->n_elements != 0;
+  int64_t step = 1;
   for (int32_t d = tensor->ndim - 1; d >= 0; d--) {
-    strides[d] = tensor->shape[d] == 1 || !step ? 0 : tensor->strides ? tensor->strides[d] : step;
-    if (step) step *= tensor->shape[d];
+    const int is_any = tensor->shape[d] == 1 || tensor->n_elements == 0;
+    strides[d] = is_any ? 0 : tensor->strides ? tensor->strides[d] : step;
+    if (!is_any) step *= tensor->shape[d];
   }
 }
 
