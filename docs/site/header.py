@@ -65,7 +65,7 @@ def _items(text):
     """The declarations between two groups. A comment holds for the one that follows, and for those right behind it."""
     out, comment = [], []
     at = 0
-    token = re.compile(r"\s+|/\*(?P<comment>.*?)\*/|(?P<line>#[^\n]*(?:\\\n[^\n]*)*)|(?P<code>[^#/][^;{]*(?:\{(?:[^{}]|\{[^{}]*\})*\}[^;\n]*)?;?)", re.S)
+    token = re.compile(r"\s+|/\*(?P<comment>.*?)\*/|(?P<line>#(?:\\\n|[^\n])*)|(?P<code>[^#/][^;{]*(?:\{(?:[^{}]|\{[^{}]*\})*\}[^;\n]*)?;?)", re.S)
     while at < len(text):
         match = token.match(text, at)
         at = match.end() if match else at + 1

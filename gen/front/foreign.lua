@@ -8,7 +8,8 @@ local source = require "gen.base.source"
 local M = {}
 
 -- Modules that names of functions and constants are written with: np.exp.
-M.modules = { "F", "Math", "cmath", "cp", "jnp", "math", "np", "numpy", "scipy.special", "special", "std", "tf", "torch" }
+M.modules = { "F", "Math", "cmath", "cp", "jnp", "jnp.linalg", "linalg", "math", "np", "np.linalg", "numpy", "numpy.linalg", "scipy.special", "special",
+              "std", "tf", "torch", "torch.linalg" }
 
 -- Functions: name -> sentence. Names of math.h with a last f or l, for float and long double, need no row.
 M.functions = {}
@@ -70,6 +71,8 @@ functions {
   exp10 = "write pow(10, x)",
   zeros = "write the number: operands are broadcast by themselves",
   ones = "write the number: operands are broadcast by themselves",
+  len = "of a vector write sum(0 * x + 1)",
+  print = "an expression gives values: name an output, y = x, and print that",
 }
 
 -- math.h
@@ -145,7 +148,10 @@ M.words = {}
 
 local CHOICE = "a choice is condition ? x : y, or where(condition, x, y)"
 local LOOP = "there are no loops: an expression works on all elements"
-local TRUTH = "conditions are comparisons, such as x == x"
+local TRUTH = "flags are 1 and 0, conditions are comparisons, such as x == x"
+local CAST = "a cast is (f32)x, a local f32 t = x"
+local QUOTE = "names are written without quotes"
+local BLANK = "write an ordinary blank"
 local FUNCTION = "an expression is a formula of its operands, without functions of its own"
 local INDEX = "operands are whole tensors: give a view"
 local NONE = "there is no such value: leave it out"
@@ -167,14 +173,24 @@ for name, sentence in pairs {
   ["and"] = "write &&", ["or"] = "write ||", ["not"] = "write !", -- of bodies: in a host's expression they are signs
   ["then"] = CHOICE, switch = CHOICE, ["do"] = LOOP, ["function"] = FUNCTION, lambda = FUNCTION,
   ["in"] = LOOP, is = "write ==", xor = "write ^ of integers or conditions", mod = M.functions.mod, div = "write x / y or floor_divide(x, y)",
+  bool = CAST, i8 = CAST, i16 = CAST, i32 = CAST, i64 = CAST, u8 = CAST, u16 = CAST, u32 = CAST, u64 = CAST, f16 = CAST, bf16 = CAST,
+  f32 = CAST, f64 = CAST, ["."] = "functions are written without a module, exp(x)", ["'"] = QUOTE, ['"'] = QUOTE,
+  ["\u{2018}"] = QUOTE, ["\u{2019}"] = QUOTE, ["\u{201C}"] = QUOTE, ["\u{201D}"] = QUOTE, ["\u{D7}"] = "write *", ["\u{22C5}"] = "write *", ["\u{B7}"] = "write *",
+  ["\u{F7}"] = "write /", ["\u{2212}"] = "write -", ["\u{2013}"] = "write -", ["\u{B2}"] = "write ** 2", ["\u{B3}"] = "write ** 3",
+  ["\u{2264}"] = "write <=", ["\u{2265}"] = "write >=", ["\u{2260}"] = "write !=", ["\u{221A}"] = "write sqrt(x)", ["\u{3C0}"] = "write PI",
+  ["\u{221E}"] = "write INFINITY", ["\u{2227}"] = "write &&", ["\u{2228}"] = "write ||", ["\u{AC}"] = "write !", ["\u{A0}"] = BLANK,
+  ["\u{202F}"] = BLANK, ["\u{FEFF}"] = "the text begins with a mark of its encoding: leave it out",
   ["["] = INDEX, ["]"] = INDEX, ["@"] = M.functions.matmul, ["$"] = "names have letters, digits and _",
 } do M.words[name] = { sentence } end
 
--- What follows a module in a name with dots; nil: it does not begin with one.
+-- What follows a module, the longest one, in a name with dots; nil: it does not begin with one.
 function M.behind_module(name)
+  local rest
   for _, module in ipairs(M.modules) do
-    if #name > #module + 1 and name:sub(1, #module + 1) == module .. "." then return name:sub(#module + 2) end
+    local is_module = #name > #module + 1 and name:sub(1, #module + 1) == module .. "."
+    if is_module and not (rest and #rest <= #name - #module - 1) then rest = name:sub(#module + 2) end
   end
+  return rest
 end
 
 -- The sentence for an unknown function, or nil. knows(name): whether there is an op or a primitive of the name
@@ -183,6 +199,8 @@ function M.of_function(name, knows)
   local base = M.behind_module(name) or name
   if M.functions[base] then return M.functions[base] end
   if base ~= name then return knows(base) and "write " .. base or nil end
+  local method = name:match "%.([^.]*)$"
+  if method then return M.functions[method] or knows(method) and "operands have no methods: write " .. method or nil end
   local double = name:match "^(.+)[fl]$"
   if not double then return nil end
   return knows(double) and "write " .. double or M.functions[double]

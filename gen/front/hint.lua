@@ -36,7 +36,7 @@ function M.at(text, tokens, at)
   if may_be_comment(text, tokens, index, at) then return M.COMMENT end
   local function word_at(k) return tokens[k] and tokens[k].kind == "name" and foreign.words[tokens[k].text] end
   local word
-  if index <= #tokens then word = word_at(index) else word = foreign.words[text:sub(at, at)] end
+  if index <= #tokens then word = word_at(index) else word = foreign.words[text:match("^.[\x80-\xBF]?[\x80-\xBF]?[\x80-\xBF]?", at)] end
   word = word or word_at(index - 1)
   local sentence = word and word[1] or cast_before(tokens, index)
   return sentence and ": " .. sentence or ""

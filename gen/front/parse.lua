@@ -235,9 +235,15 @@ function Parser:primary()
   if not self.is_host and token.text == "*" and self.tokens[self.next - 2] and self.tokens[self.next - 2].at == token.at - 1 then
     fail(token.at - 1, "'**' is no operator here: write pow(x, y)")
   end
-  local sign = self.tokens[self.next - 2]
-  if token.text == "=" and sign and sign.kind == "op" and sign.at + #sign.text == token.at and sign.text:find "^[-+*/&|^]" then
+  local index = self.next - (token.kind == "end" and 0 or 1)
+  local sign, step = self.tokens[index - 1], self.tokens[index - 2]
+  local is_next = sign and sign.kind == "op" and sign.at + #sign.text == token.at
+  if token.text == "=" and is_next and sign.text == ":" then fail(sign.at, "':=' is no operator: write y = ...") end
+  if token.text == "=" and is_next and sign.text:find "^[-+*/&|^]" then
     fail(sign.at, "'%s=' is no operator: nothing is changed in place; write y = x %s ...", sign.text, sign.text)
+  end
+  if step and step.kind == "op" and sign.kind == "op" and step.at + 1 == sign.at and step.text == sign.text and step.text:find "^[-+]$" then
+    fail(step.at, "'%s%s' is no operator: nothing is changed in place; write y = x %s 1", step.text, step.text, step.text)
   end
   fail(token.at, "expected a value, found %s", shown(token))
 end

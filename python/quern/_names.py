@@ -20,6 +20,9 @@ def advice(name, known):
     from . import array_api
     if hasattr(array_api, name):
         return "; quern.array_api.{} is there".format(name)
+    import importlib.util
+    if name.isidentifier() and importlib.util.find_spec("quern." + name):
+        return "; write import quern." + name
     from ._facts import SENTENCES
     if name in SENTENCES:
         return "; " + SENTENCES[name]

@@ -30,11 +30,12 @@ const qn_foreign *qn_foreign_word(const char *name, size_t size) {
 }
 
 size_t qn_foreign_module(const char *name, size_t size) {
+  size_t longest = 0;
   for (const char *const *module = qn_foreign_modules; *module; module++) {
     const size_t n = strlen(*module);
-    if (n + 1 < size && memcmp(name, *module, n) == 0 && name[n] == '.') return n + 1;
+    if (n + 1 < size && n >= longest && memcmp(name, *module, n) == 0 && name[n] == '.') longest = n + 1;
   }
-  return 0;
+  return longest;
 }
 
 /* The name without its first `from` bytes and without the last `cut`; 0: it is too long for a name that is known. */
@@ -49,10 +50,15 @@ static int cut_name(const char *name, size_t from, size_t cut, char write[QN_ADV
 const char *qn_foreign_sentence(quern_ctx *ctx, const char *name, int (*knows)(quern_ctx *ctx, const char *name), char write[QN_ADVICE_BYTES]) {
   const size_t size = strlen(name), module = qn_foreign_module(name, size);
   const qn_foreign *row = qn_foreign_function(name + module, size - module);
+  const char *dot = strrchr(name, '.');
   *write = 0;
   if (row) return row->sentence;
   if (module) {
     if (cut_name(name, module, 0, write) && knows(ctx, write)) return "write ";
+  } else if (dot) {
+    const size_t method = (size_t)(dot + 1 - name);
+    row = qn_foreign_function(dot + 1, size - method);
+    if (!row && cut_name(name, method, 0, write) && knows(ctx, write)) return "operands have no methods: write ";
   } else if (size > 1 && (name[size - 1] == 'f' || name[size - 1] == 'l') && cut_name(name, 0, 1, write)) { /* math.h's for float, long double */
     if (knows(ctx, write)) return "write ";
     row = qn_foreign_function(write, size - 1);

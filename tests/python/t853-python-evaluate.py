@@ -147,6 +147,8 @@ is_(problems, [], "from many threads")
 
 if hasattr(quern, "asin"):
     raises(AttributeError, lambda: quern.gelo, "quern.gelo", "did you mean 'gelu'")
+    raises(AttributeError, lambda: quern.jax, "a module that is not imported", "write import quern.jax")
+    raises(AttributeError, lambda: getattr(quern, "no.where.to"), "a name with dots", "no attribute 'no.where.to'")
     raises(AttributeError, lambda: quern.arcsin, "NumPy's name", "'asin'")
     raises(AttributeError, lambda: quern.ReLU, "in capitals", "'relu'")
     raises(AttributeError, lambda: quern.matmul, "a name of the array API alone", "quern.array_api.matmul")

@@ -119,6 +119,44 @@ static int32_t find_name(const op_object *op, PyObject *name) {
   return -1;
 }
 
+/* Names of arguments in other libraries. ours: the parameter that it is here, which the op has; or of: the op that it is said of */
+static const struct {
+  const char *name, *ours, *of, *remedy;
+} foreign_names[] = {
+    {"dim", "axis", NULL, "; PyTorch's dim is axis here"},
+    {"keepdim", "keepdims", NULL, "; PyTorch's keepdim is keepdims here"},
+    {"negative_slope", "slope", NULL, "; negative_slope is slope here"},
+    {"ddof", "correction", NULL, "; NumPy's ddof is correction here"},
+    {"unbiased", "correction", NULL, "; write correction=1 or correction=0"},
+    {"p", "ord", NULL, "; p is ord here"},
+    {"approximate", NULL, "gelu", "; the approximation is gelu_tanh(x)"},
+    {"a", "x", NULL, "; a is x here, the first by position"},
+    {"input", "x", NULL, "; input is x here, the first by position"},
+    {"other", "y", NULL, "; other is y here, the second by position"},
+    {"a_min", "min", NULL, "; a_min is min here"},
+    {"a_max", "max", NULL, "; a_max is max here"},
+    {"where", NULL, NULL, "; there are no masks: write where(mask, x, 0) for an operand"},
+    {"inplace", NULL, NULL, "; write out=x"},
+};
+
+static int has_argument(const op_object *op, const char *name) {
+  for (int32_t k = 0; k < op->info->n_in + op->info->n_params; k++)
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GetItem(op->names, k), name) == 0) return 1;
+  return 0;
+}
+
+static int refuse_name(const op_object *op, PyObject *name) {
+  for (size_t k = 0; k < sizeof foreign_names / sizeof *foreign_names; k++) {
+    const char *ours = foreign_names[k].ours, *of = foreign_names[k].of;
+    if (PyUnicode_CompareWithASCIIString(name, foreign_names[k].name) != 0) continue;
+    if ((ours && !has_argument(op, ours)) || (of && strcmp(of, op->info->name) != 0)) continue;
+    PyErr_Format(PyExc_TypeError, "%s: it has no argument %U%s", op->info->name, name, foreign_names[k].remedy);
+    return -1;
+  }
+  PyErr_Format(PyExc_TypeError, "%s: it has no argument %U; it has %R", op->info->name, name, op->names);
+  return -1;
+}
+
 static int bind_named(const op_object *op, PyObject *name, PyObject *value, uint32_t *given, arguments *bound) {
   const quern_op_info *info = op->info;
   if (name == out_name) return bind_out(op, value, bound);
@@ -135,11 +173,7 @@ static int bind_named(const op_object *op, PyObject *name, PyObject *value, uint
   if (is_name(name, out_name)) return bind_out(op, value, bound);
   if (is_name(name, dtype_name)) return bind_dtype(value, bound);
   if (is_name(name, stream_name)) return bind_stream(info->name, value, bound);
-  const char *remedy = "";
-  if (op->axes >= 0 && PyUnicode_CompareWithASCIIString(name, "dim") == 0) remedy = "; PyTorch's dim is axis here";
-  if (op->keepdims >= 0 && PyUnicode_CompareWithASCIIString(name, "keepdim") == 0) remedy = "; PyTorch's keepdim is keepdims here";
-  PyErr_Format(PyExc_TypeError, "%s: it has no argument %U%s", info->name, name, remedy);
-  return -1;
+  return refuse_name(op, name);
 }
 
 static int refuse_missing(const op_object *op, int32_t k) {
@@ -163,8 +197,8 @@ int arguments_bind(const op_object *op, PyObject *const *args, Py_ssize_t n, PyO
   const quern_op_info *info = op->info;
   uint32_t given = 0;
   if (n > info->n_in + info->n_params) {
-    PyErr_Format(PyExc_TypeError, "%s: %zd arguments by position; it has %d inputs and %d parameters", info->name, n,
-                 (int)info->n_in, (int)info->n_params);
+    PyErr_Format(PyExc_TypeError, "%s: %zd arguments by position; it has %d input%s and %d parameter%s", info->name, n,
+                 (int)info->n_in, info->n_in == 1 ? "" : "s", (int)info->n_params, info->n_params == 1 ? "" : "s");
     return -1;
   }
   for (int32_t k = 0; k < info->n_in; k++) bound->in[k] = k < n ? args[k] : NULL;

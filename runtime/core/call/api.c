@@ -130,9 +130,9 @@ const quern_op_info *quern_op_describe(const quern_op *op) { return op ? op->inf
 static inline quern_status check_operands(const quern_op *op, int32_t n_in, const void *in, int32_t n_out, const void *out) {
   if (!op) return refuse_null("op", "the op");
   const quern_op_info *info = op->info;
-  if (n_in != info->n_in) return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d inputs given, it has %d", info->name, n_in, info->n_in);
+  if (n_in != info->n_in) return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d input%s given, it has %d", info->name, n_in, n_in == 1 ? "" : "s", info->n_in);
   if (n_out != info->n_out)
-    return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d outputs given, it has %d", info->name, n_out, info->n_out);
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: %d output%s given, it has %d", info->name, n_out, n_out == 1 ? "" : "s", info->n_out);
   if (n_in && !in) return refuse_null(info->name, "the array of inputs");
   if (n_out && !out) return refuse_null(info->name, "the array of outputs");
   return QUERN_OK;

@@ -208,11 +208,18 @@ static int is_prefix(const qn_token *token) {
          qn_token_is_sign(token, QN_SIGN_INVERT);
 }
 
-/* Whether the '=' of "x += 1" is the token: right behind an operator's sign. */
+/* Whether the '=' of "x += 1" or "x := 1" is the token: right behind another sign. */
 static int is_update(const qn_parser *p, const qn_token *token) {
   if (token == p->parsed.tokens || !qn_token_is_sign(token, QN_SIGN_ASSIGN)) return 0;
   const qn_token *sign = token - 1;
-  return sign->kind == QN_TOKEN_SIGN && sign->at + sign->size == token->at && strchr("+-*/&|^", p->parsed.source.text[sign->at]);
+  return sign->kind == QN_TOKEN_SIGN && sign->at + sign->size == token->at && strchr(":+-*/&|^", p->parsed.source.text[sign->at]);
+}
+
+/* Whether "x++" or "x--" is before the token, which is no operand. */
+static int is_step(const qn_parser *p, const qn_token *token) {
+  if (token - p->parsed.tokens < 2) return 0;
+  const qn_token *sign = token - 2;
+  return (qn_token_is_sign(sign, QN_SIGN_ADD) || qn_token_is_sign(sign, QN_SIGN_SUB)) && qn_token_is_sign(sign + 1, sign->sign) && sign[1].at == sign->at + 1;
 }
 
 static parse_state begin_operand(qn_parser *p) {
@@ -240,6 +247,12 @@ static parse_state begin_operand(qn_parser *p) {
   if (qn_token_is_sign(token, QN_SIGN_NOT_WORD)) {
     if (takes_not(p)) return begin_nest(p, QN_IN_NOT, token);
     return QN_PARSER_WRONG(p, token->at, "'not' binds looser than what stands before it: write (not ...)");
+  }
+  if (is_update(p, token) && qn_token_is_sign(token - 1, QN_SIGN_COLON))
+    return QN_PARSER_WRONG(p, token[-1].at, "':=' is no operator: write y = ...");
+  if (is_step(p, token)) {
+    const char sign = p->parsed.source.text[token[-1].at];
+    return QN_PARSER_WRONG(p, token[-2].at, "'%c%c' is no operator: nothing is changed in place; write y = x %c 1", sign, sign, sign);
   }
   if (is_update(p, token))
     return QN_PARSER_WRONG(p, token[-1].at, "'%.*s=' is no operator: nothing is changed in place; write y = x %.*s ...",

@@ -56,6 +56,14 @@ static const qn_foreign *cast_before(const qn_source *source, int32_t index) {
   return word ? word : qn_foreign_function(source->text + token->at, token->size);
 }
 
+/* The bytes of the character of UTF-8 at a place, 4 at most; 0 at the end. */
+static size_t sign_bytes(const qn_source *source, uint32_t at) {
+  uint32_t end = at;
+  if (end < source->size) end++;
+  while (end < source->size && end - at < 4 && (source->text[end] & 0xc0) == 0x80) end++;
+  return end - at;
+}
+
 /* What is added to an error at a place, by the tokens there: that '//' divides, or what a word of another language is here. "": there is
  * nothing to say. gen/front/hint.lua gives the same. */
 static void find_hint(const qn_source *source, uint32_t at, char hint[HINT_BYTES]) {
@@ -67,7 +75,7 @@ static void find_hint(const qn_source *source, uint32_t at, char hint[HINT_BYTES
     snprintf(hint, HINT_BYTES, "; '//' behind a value is floor_divide: a comment begins with '#'");
     return;
   }
-  const qn_foreign *word = index < source->n_tokens ? word_at(source, index) : qn_foreign_word(source->text + at, at < source->size);
+  const qn_foreign *word = index < source->n_tokens ? word_at(source, index) : qn_foreign_word(source->text + at, sign_bytes(source, at));
   if (!word && index > 0) word = word_at(source, index - 1);
   if (!word) word = cast_before(source, index);
   if (word) snprintf(hint, HINT_BYTES, ": %s", word->sentence);
