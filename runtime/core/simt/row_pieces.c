@@ -130,7 +130,8 @@ void qn_rows_cut_pieces(const qn_nest *nest, const qn_row_work *work, int64_t co
   int32_t j = nest->n_reduced - nest->n_joined;
   qn_row_axis a = qn_rows_axis(nest, &c, j);
   while (j > 0 && (a.outers * a.n < wanted << bits || a.inside > slots)) a = qn_rows_axis(nest, &c, --j);
-  while (a.inside + share.unit_bits < slots && qn_ceil_div(a.n, (int64_t)1 << bits << share.unit_bits) > qn_ceil_div(wanted, a.outers)) share.unit_bits++;
+  const int64_t most_units = qn_ceil_div(wanted, a.outers);
+  while (a.inside + share.unit_bits < slots && qn_ceil_div(a.n, (int64_t)1 << bits << share.unit_bits) > most_units) share.unit_bits++;
   share.axis = j;
   share.spread_bits = (uint8_t)bits;
   if (!qn_rows_set_pieces(nest, work, count, launch, &share, pieces)) pieces->bytes = 0;

@@ -98,8 +98,9 @@ void qn_scans_set_step(const qn_scan_steps *steps, int32_t i, uint64_t workspace
   fields[QN_SCAN_STEP] = (uint64_t)step;
   fields[QN_SCAN_ROW_PIECES] = (uint64_t)steps->pieces;
   qn_launch_divisor((uint64_t)steps->pieces, steps->is_wide, fields + QN_SCAN_PIECE_DIVISOR);
-  fields[QN_SCAN_ITEMS] = (uint64_t)(step == 2 ? qn_ceil_div(steps->rows * steps->spans, SLOTS) : step == 3 ? qn_ceil_div(steps->rows, QN_LAUNCH_THREADS)
-                                                                                                    : tiles * steps->pieces);
+  const int64_t items = step == 2 ? qn_ceil_div(steps->rows * steps->spans, SLOTS) : step == 3 ? qn_ceil_div(steps->rows, QN_LAUNCH_THREADS)
+                                                                                       : tiles * steps->pieces;
+  fields[QN_SCAN_ITEMS] = (uint64_t)items;
   fields[QN_SCAN_TOTALS] = base;
   fields[QN_SCAN_ENDS] = base + (uint64_t)(qn_ceil_div(steps->rows * steps->chunks * steps->state_bytes, ALIGNMENT) * ALIGNMENT);
   *n_items = fields[QN_SCAN_ITEMS];
