@@ -96,8 +96,8 @@ QUERN_API void quern_set_last_error(const char *text);
  * Ends: the library's threads end when they have had nothing to do for a second; a process of which the main thread
  * left before ends then, too. A thread is not cancelled while it waits for a compile; asynchronous cancellation is
  * not supported. exit() waits at most a second for a compile under way (30 s where LLVM is a shared library: its
- * destructors must not run during one). What ends a process at once (_exit(), a fatal signal) leaves the disk cache
- * readable: entries are written beside their place, then renamed.
+ * destructors must not run during one; 1 to 2 s where NVRTC writes machine code of the dearest kernels, in which it cannot
+ * be ended). What ends a process at once (_exit(), a fatal signal) leaves the disk cache readable: entries are written beside their place, then renamed.
  *
  * Exceptions: callbacks are called through C. An allocator may throw a C++ exception: it passes through
  * quern_op_call_alloc, and what was allocated before is deleted (of a program that has libgcc_s; of a generated tree, if
@@ -533,7 +533,8 @@ QUERN_API quern_status quern_spec_load(quern_ctx *ctx, const char *path);
 QUERN_API quern_status quern_spec_load_text(quern_ctx *ctx, const char *name, const char *text, size_t size);
 
 /* Drops the compiles of a context (NULL: the process-wide default) that have not begun. What waits for one goes on with the
- * interpreter, and the op's next call asks for it anew. A compile under way is bounded by its cost. */
+ * interpreter, and the op's next call asks for it anew. A compile under way is bounded by its cost; one by NVRTC of CUDA 13 ends, too, mostly
+ * within half a second. */
 QUERN_API void quern_ctx_cancel(quern_ctx *ctx);
 
 /* The C text of the op's kernel for contiguous operands of these dtypes; shapes and strides are ignored, and data may be

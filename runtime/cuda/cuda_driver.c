@@ -234,6 +234,9 @@ static int fill_compiler(qn_nvrtc *c, void *library, const char *file, char *why
   QN_NVRTC_FUNCTIONS(FIND)
   FIND(error_string, "nvrtcGetErrorString", )
 #undef FIND
+  function = dlsym(library, "nvrtcSetFlowCallback");
+  if (function) memcpy(&c->set_flow_callback, &function, sizeof function);
+  else dlerror();
   return 1;
 }
 

@@ -127,6 +127,8 @@ enum { QN_NVRTC_INVALID_OPTION = 5 };
 typedef struct qn_nvrtc {
   QN_NVRTC_FUNCTIONS(QN_NVRTC_MEMBER)
   const char *(*error_string)(int result);
+  /* Asked at points of a compile: 1 ends it. NULL: NVRTC is older than CUDA 13. */
+  int (*set_flow_callback)(qn_nvrtc_program program, int (*is_over)(void *payload, void *unused), void *payload);
   int version; /* as the driver's */
 } qn_nvrtc;
 

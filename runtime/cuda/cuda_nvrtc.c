@@ -4,7 +4,7 @@
  *
  * Each compile has its own thread, made for it and joined: NVRTC needs some MB of stack, too much for a permanent thread. The
  * thread has the locale C and the default floating-point environment, and blocks all signals. Concurrent callers
- * wait. */
+ * wait, those of large compiles for each other only. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* dladdr, uselocale */
 #endif
@@ -22,11 +22,13 @@
 
 #include "core/base/float_env.h"
 #include "core/base/thread.h"
+#include "base/threads/clock.h"
 #include "base/threads/thread_shield.h"
 #include "cuda/cuda_driver.h"
 #include "cuda/cuda_image.h"
 
 #define STACK_BYTES (8 << 20)
+#define MOST_MS 60000
 enum { MOST_ARCHS = 256 };
 
 typedef struct compilation {
@@ -35,14 +37,17 @@ typedef struct compilation {
   qn_bytes image;
   char *why;
   size_t why_size;
+  int64_t until_ms;
+  _Atomic(const char *) over; /* why NVRTC was told to end; NULL: it was not */
   int is_good;
 } compilation;
 
 static struct tier {
   pthread_mutex_t lock;
   pthread_cond_t news;
-  compilation *current;
-  int is_ending, listens; /* the process exits; the exit handler is registered */
+  compilation *current[2]; /* [1]: a large one */
+  atomic_int is_ending;    /* the process exits */
+  int listens;             /* the exit handler is registered */
 } tier = {.lock = PTHREAD_MUTEX_INITIALIZER, .news = PTHREAD_COND_INITIALIZER};
 
 /* ---- On the thread ---- */
@@ -86,6 +91,19 @@ static int fail_with_log(compilation *j, qn_nvrtc_program program, int result) {
   return has_log ? 0 : fail(j, "nvrtcCompileProgram", result);
 }
 
+/* NVRTC asks it, on any thread. Once it is 1 it stays so. */
+static int is_over(void *payload, void *unused) {
+  compilation *j = payload;
+  const char *why = atomic_load(&j->over);
+  (void)unused;
+  if (why) return 1;
+  if (atomic_load(&tier.is_ending)) why = "the process ends";
+  else if (j->request->is_cancelled && atomic_load(j->request->is_cancelled)) why = "cancelled";
+  else if (qn_clock_ms() > j->until_ms) why = "NVRTC took longer than a compile may (compile_ms_limit)";
+  if (why) atomic_store(&j->over, why);
+  return why != NULL;
+}
+
 /* No option may change rounding: the text specifies it for each operation. --minimal omits unused built-in declarations and
  * halves the time; NVRTC before CUDA 12.4 does not know it. */
 static int compile_for(compilation *j, qn_nvrtc_program program, int arch, int is_ptx) {
@@ -99,7 +117,11 @@ static int compile_for(compilation *j, qn_nvrtc_program program, int arch, int i
     result = j->nvrtc->compile(program, 2, options);
     if (result != QN_NVRTC_INVALID_OPTION) atomic_store(&is_minimal_unknown, 1);
   }
-  return result ? fail_with_log(j, program, result) : 1;
+  const char *over = atomic_load(&j->over);
+  if (!result) return 1;
+  if (!over) return fail_with_log(j, program, result);
+  snprintf(j->why, j->why_size, "%s", over);
+  return 0;
 }
 
 static int take(compilation *j, qn_nvrtc_program program, int is_ptx) {
@@ -127,20 +149,20 @@ static int compile(compilation *j) {
   if (!choose_arch(j, &arch, &is_ptx)) return 0;
   const int result = j->nvrtc->create(&program, j->request->source, j->request->name, 0, NULL, NULL);
   if (result) return fail(j, "nvrtcCreateProgram", result);
+  if (j->nvrtc->set_flow_callback) j->nvrtc->set_flow_callback(program, is_over, j); /* if it fails, the compile has no end but its own */
   const int is_good = compile_for(j, program, arch, is_ptx) && take(j, program, is_ptx);
   j->nvrtc->destroy(&program);
   return is_good;
 }
 
-static void *run(void *unused) {
-  (void)unused;
+static void *run(void *arg) {
+  compilation *j = arg;
   const locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   if (c_locale) uselocale(c_locale);
   qn_float_env_enter();
-  pthread_mutex_lock(&tier.lock);
-  compilation *j = tier.current;
-  pthread_mutex_unlock(&tier.lock);
-  j->is_good = compile(j);
+  j->until_ms = qn_clock_ms() + (j->request->most_ms ? j->request->most_ms : MOST_MS);
+  if (!is_over(j, NULL)) j->is_good = compile(j);
+  else snprintf(j->why, j->why_size, "%s", atomic_load(&j->over));
   uselocale(LC_GLOBAL_LOCALE);
   if (c_locale) freelocale(c_locale);
   return NULL;
@@ -151,9 +173,9 @@ static void *run(void *unused) {
 static void before_nvrtc_fork(void) { pthread_mutex_lock(&tier.lock); }
 static void after_nvrtc_fork(void) { pthread_mutex_unlock(&tier.lock); }
 
-/* The compiling thread does not exist in the child. */
+/* The compiling threads do not exist in the child. */
 static void after_nvrtc_fork_in_child(void) {
-  tier.current = NULL;
+  tier.current[0] = tier.current[1] = NULL;
   tier.news = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   pthread_mutex_unlock(&tier.lock);
 }
@@ -166,8 +188,8 @@ __attribute__((constructor)) static void watch_nvrtc_forks(void) {
 static void stop(void) {
   const int kept_cancel = qn_thread_shield();
   pthread_mutex_lock(&tier.lock);
-  tier.is_ending = 1;
-  while (tier.current) pthread_cond_wait(&tier.news, &tier.lock);
+  atomic_store(&tier.is_ending, 1);
+  while (tier.current[0] || tier.current[1]) pthread_cond_wait(&tier.news, &tier.lock);
   pthread_mutex_unlock(&tier.lock);
   qn_thread_unshield(kept_cancel);
 }
@@ -177,16 +199,17 @@ static void stop(void) {
 static const char *take_turn(compilation *j) {
   pthread_mutex_lock(&tier.lock);
   if (!tier.listens) tier.listens = atexit(stop) == 0;
-  while (tier.current && !tier.is_ending) pthread_cond_wait(&tier.news, &tier.lock);
-  const char *failure = tier.is_ending ? "the process ends" : NULL;
-  if (!failure) tier.current = j;
+  compilation **own = &tier.current[j->request->is_large != 0];
+  while (*own && !atomic_load(&tier.is_ending)) pthread_cond_wait(&tier.news, &tier.lock);
+  const char *failure = atomic_load(&tier.is_ending) ? "the process ends" : NULL;
+  if (!failure) *own = j;
   pthread_mutex_unlock(&tier.lock);
   return failure;
 }
 
-static void give_turn(void) {
+static void give_turn(const compilation *j) {
   pthread_mutex_lock(&tier.lock);
-  tier.current = NULL;
+  tier.current[j->request->is_large != 0] = NULL;
   pthread_cond_broadcast(&tier.news);
   pthread_mutex_unlock(&tier.lock);
 }
@@ -200,9 +223,9 @@ int qn_nvrtc_compile(const qn_nvrtc_request *request, qn_bytes *image, char *why
   j.nvrtc = qn_cuda_compiler(&status);
   const char *failure = j.nvrtc ? take_turn(&j) : quern_last_error();
   if (!failure) {
-    if (qn_thread_start(&thread, STACK_BYTES, run, NULL)) pthread_join(thread, NULL);
+    if (qn_thread_start(&thread, STACK_BYTES, run, &j)) pthread_join(thread, NULL);
     else failure = "no thread could be made for NVRTC";
-    give_turn();
+    give_turn(&j);
   }
   if (failure) snprintf(why, why_size, "%s", failure);
   if (j.is_good) *image = j.image;

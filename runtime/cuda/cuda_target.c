@@ -17,7 +17,9 @@ static int nvrtc_compile(const char *cc, const qn_target_kernel *kernel, const q
   char file[64];
   (void)cc;
   snprintf(file, sizeof file, "%s.cu", kernel->symbol);
-  const qn_nvrtc_request request = {source->data, file, kernel->capability, kernel->items_per_thread};
+  const qn_nvrtc_request request = {.source = source->data, .name = file, .capability = kernel->capability,
+                                    .items_per_thread = kernel->items_per_thread, .most_ms = kernel->most_ms,
+                                    .is_large = kernel->is_large, .is_cancelled = kernel->is_cancelled};
   return qn_nvrtc_compile(&request, object, why, why_size);
 }
 

@@ -221,6 +221,7 @@ void qn_jit_cancel(qn_jit *jit) {
   const int kept_errno = errno, kept_cancel = qn_thread_shield();
   qn_jit_queue_lock();
   qn_jit_queue_drop(is_of, jit, "cancelled");
+  qn_work_cancel(jit);
   qn_jit_queue_notify();
   qn_jit_queue_unlock();
   qn_thread_unshield(kept_cancel);
@@ -235,6 +236,7 @@ void qn_jit_destroy(qn_jit *jit) {
   jit->is_dying = 1;
   qn_jit_cache_disable_log(jit->cache); /* before a work can see is_dying: the cache's log ends with the context */
   qn_jit_queue_drop(is_of, jit, "its context was released");
+  qn_work_cancel(jit);
   while (qn_work_uses(jit)) qn_jit_queue_wait();
   qn_table_clear(&jit->table, &dead);
   jit->log = (qn_log){say_nothing, NULL}; /* for an unfinished work of this thread */

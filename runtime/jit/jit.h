@@ -17,12 +17,12 @@ typedef struct qn_jit qn_jit;
  * QUERN_RECORD and QUERN_DUMP. */
 qn_jit *qn_jit_create(const quern_options *options, qn_generator *generator);
 
-/* Drops tasks that have not begun. A compile under way goes on by itself, and its result goes to the disk cache only. Waits
+/* Drops tasks that have not begun. A compile under way goes on by itself, and its result goes to the disk cache only; a large one by NVRTC is ended. Waits
  * (ms) for works that use the context's generator or log; afterwards neither is called any more. Code that is still held
  * stays valid until its release. May be called from the log function. */
 void qn_jit_destroy(qn_jit *jit);
 
-/* Drops tasks that have not begun: they are wanted again by the next call. */
+/* Drops tasks that have not begun, and ends the compiles under way that can be ended: they are wanted again by the next call. */
 void qn_jit_cancel(qn_jit *jit);
 
 /* QUERN_JIT_OFF, SYNC or ASYNC. */

@@ -30,6 +30,7 @@ typedef struct work {
   qn_jit *jit;
   qn_target_kernel kernel; /* the entry's, for compilers and loader */
   pthread_t thread;
+  atomic_int is_cancelled;
   int uses_context; /* its generator or log: qn_jit_destroy waits for it */
   qn_bytes source;  /* NULL: not generated */
   /* Results: */
@@ -38,6 +39,7 @@ typedef struct work {
   const char *tier;
   int64_t compiles;
   int64_t ns;      /* time for source and compilers */
+  int is_costly;   /* the source is that of a large kernel */
   int is_quiet;    /* a failure that is no warning: there is nothing here to compile with */
   int is_transient; /* the failure may not occur again */
   char identity[2048], why[4096];
@@ -65,7 +67,7 @@ static void begin(work *w, qn_entry *entry) {
   w->entry = entry;
   w->jit = entry->table->jit;
   w->kernel = (qn_target_kernel){.symbol = entry->name, .capability = entry->capability, .is_wide = entry->is_wide,
-                                   .most_ms = w->jit->compile_ms};
+                                   .most_ms = w->jit->compile_ms, .is_cancelled = &w->is_cancelled};
   w->thread = pthread_self();
   w->uses_context = 1;
   qn_entry_ref(entry);
@@ -100,6 +102,11 @@ int qn_work_uses(const qn_jit *jit) {
     if (w->jit == jit && w->uses_context && !pthread_equal(w->thread, pthread_self())) return 1;
   }
   return 0;
+}
+
+void qn_work_cancel(const qn_jit *jit) {
+  for (work *w = works; w; w = w->next)
+    if (w->jit == jit && (w->kernel.is_large || !jit->is_dying)) atomic_store(&w->is_cancelled, 1);
 }
 
 int qn_work_has(const qn_entry *entry, int *is_mine) {
@@ -206,7 +213,7 @@ static int generate(work *w) {
     w->is_quiet = status == QUERN_E_UNSUPPORTED;
     return 0;
   }
-  w->kernel.is_large = cost > LARGE_COST;
+  w->is_costly = cost > LARGE_COST;
   qn_record_dump(&w->jit->record, entry->name, target_of(w)->suffix, source->data, source->size, &w->jit->log);
   return 1;
 }
@@ -272,6 +279,7 @@ static void try_generator(work *w) {
   generate(w);
   w->ns = qn_clock_ns() - start;
   qn_jit_queue_lock();
+  w->kernel.is_large = w->is_costly;
   w->uses_context = !w->source.data && !w->jit->is_dying;
   qn_jit_queue_notify();
 }
@@ -295,6 +303,9 @@ static void publish(work *w) {
     lost = w->loaded;
     w->loaded = (qn_target_code){.handle = NULL};
     qn_entry_set_failed(entry, "its context was released");
+  } else if (!w->loaded.handle && atomic_load(&w->is_cancelled)) {
+    w->is_quiet = 1;
+    qn_entry_set_wanted(entry, "cancelled");
   } else if (!w->loaded.handle) {
     (w->is_transient ? qn_entry_set_transient : qn_entry_set_failed)(entry, w->why);
     w->is_quiet |= entry->n_transient > 1; /* said once */

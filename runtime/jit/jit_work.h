@@ -38,6 +38,10 @@ void qn_work_poll_disk(qn_entry *entry);
 /* All steps, on the background thread. Takes over one of the entry's references. */
 void qn_work_run(qn_entry *entry);
 
+/* Asks the compilers of the context's works to end, where they can; of a context that ends, those of large kernels: the other ones
+ * are done soon, and kept on disk. */
+void qn_work_cancel(const qn_jit *jit);
+
 /* Whether a work is on the entry; *is_mine: the work is of this thread. */
 int qn_work_has(const qn_entry *entry, int *is_mine);
 

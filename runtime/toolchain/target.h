@@ -6,6 +6,8 @@
 #ifndef QN_TARGET_H
 #define QN_TARGET_H
 
+#include <stdatomic.h>
+
 #include "base/bytes.h"
 #include "core/base/kernel_abi.h"
 #include "core/base/status.h"
@@ -18,6 +20,7 @@ typedef struct qn_target_kernel {
   int32_t items_per_thread; /* chosen by the generator; 0: not generated yet */
   int32_t most_ms;          /* for one compile, where a compiler can be ended; 0: its own limit */
   int32_t is_large;         /* compiling it takes long: others are compiled beside it */
+  atomic_int *is_cancelled; /* 1: nobody wants it any more; a compiler that can be ended by request ends */
 } qn_target_kernel;
 
 /* Loaded code. */

@@ -219,7 +219,7 @@ static const char text[] =
 static char scratch[] = "/tmp/t748.XXXXXX", why[4096];
 
 static qn_bytes compiled(const char *source, int capability) {
-  const qn_nvrtc_request request = {source, "twice.cu", capability, 4};
+  const qn_nvrtc_request request = {.source = source, .name = "twice.cu", .capability = capability, .items_per_thread = 4};
   qn_bytes image = {NULL, 0};
   const int is_good = qn_nvrtc_compile(&request, &image, why, sizeof why);
   CHECK(is_good == (image.data != NULL));
@@ -323,7 +323,7 @@ static void fails_to_compile(void) {
 }
 
 static void *compile_one(void *turn) {
-  const qn_nvrtc_request request = {text, "twice.cu", 90, (int)(intptr_t)turn};
+  const qn_nvrtc_request request = {.source = text, .name = "twice.cu", .capability = 90, .items_per_thread = (int)(intptr_t)turn};
   qn_bytes image = {NULL, 0};
   char own_why[256];
   qn_cuda_code code = {0};
@@ -355,7 +355,7 @@ static void ends_while_compiling(void) {
   const pid_t pid = fork();
   if (pid == 0) {
     qn_bytes image = {NULL, 0};
-    const qn_nvrtc_request request = {text, "twice.cu", 90, 4};
+    const qn_nvrtc_request request = {.source = text, .name = "twice.cu", .capability = 90, .items_per_thread = 4};
     if (qn_nvrtc_compile(&request, &image, why, sizeof why)) trouble = "compiled";
     else if (!strstr(why, "forked")) trouble = why;
     if (!freopen("/dev/null", "w", stdout)) _exit(250);

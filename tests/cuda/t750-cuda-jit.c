@@ -186,6 +186,112 @@ static void waits_in_log(void) {
   subject_end(&s);
 }
 
+/* ---- What bounds a compile ---- */
+
+/* TERM0) + TERM1) + ...; static. */
+static const char *sum_of(const char *term, int n) {
+  static char text[65536];
+  size_t at = 0;
+  for (int k = 0; k < n; k++) at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%d)", k ? " + " : "", term, k);
+  return text;
+}
+
+/* A large kernel: 1024 instructions and more by the estimate. */
+static qn_code *acquire_large(qn_jit *jit, int n) {
+  const qn_code_request request = cuda_request(sum_of("pow(x0 * x1, x0 + ", n), H);
+  return qn_jit_acquire(jit, &request);
+}
+
+static void wait_for_compile(const qn_code *code) {
+  for (int ms = 0; ms < 5000 && strcmp(info_of(code).reason, "being compiled"); ms += 5) usleep(5000);
+  usleep(300000); /* its text is made, and NVRTC asked */
+}
+
+static void refuses_what_costs(void) {
+  subject s = subject_with((quern_options){.jit = QUERN_JIT_SYNC, .cache_dir = ""}, NULL);
+  qn_generator_limit(s.generator, 0, 50, 0);
+  qn_code *code = acquire_large(s.jit, 20), *other = acquire_cuda(s.jit, 5);
+  CHECK(!image_of(code) && info_of(code).compiles == 0);
+  CHECK_HAS(info_of(code).reason, "more than 50 (compile_cost_limit)");
+  qn_code_release(code), qn_code_release(other);
+  subject_end(&s);
+}
+
+static void takes_too_long(void) {
+  subject s = subject_with((quern_options){.jit = QUERN_JIT_SYNC, .cache_dir = "", .compile_ms_limit = 50}, NULL);
+  const double start = now_ms();
+  qn_code *code = acquire_cuda(s.jit, 5);
+  CHECK(!image_of(code) && now_ms() - start < 3000);
+  CHECK_HAS(info_of(code).reason, "NVRTC took longer than a compile may (compile_ms_limit)");
+  qn_code_release(code);
+  subject_end(&s);
+}
+
+/* The others' waits end with it; what is asked for again is compiled. */
+static void is_cancelled(void) {
+  heard h = HEARD_START;
+  subject s = subject_make(QUERN_JIT_ASYNC, &h);
+  qn_code *code = acquire_cuda(s.jit, 5);
+  wait_for_compile(code);
+  const double start = now_ms();
+  qn_jit_cancel(s.jit);
+  while (!strcmp(info_of(code).reason, "being compiled") && now_ms() - start < 5000) usleep(1000);
+  CHECK(now_ms() - start < 1000 && !image_of(code));
+  CHECK_HAS(info_of(code).reason, "cancelled");
+  unsetenv("FAKE_NVRTC_HOLD");
+  qn_code_wait(code);
+  CHECK(image_of(code));
+  CHECK_INT(h.n_warnings, 0);
+  qn_code_release(code);
+  subject_end(&s);
+}
+
+/* A large compile, and a small one beside it; the context is released, and the large one ends. */
+static void compiles_beside(void) {
+  subject large = subject_make(QUERN_JIT_ASYNC, NULL), small = subject_make(QUERN_JIT_SYNC, NULL);
+  qn_code *code = acquire_large(large.jit, 12);
+  wait_for_compile(code);
+  CHECK_HAS(info_of(code).reason, "being compiled");
+  double start = now_ms();
+  qn_code *other = acquire_cuda(small.jit, 5);
+  CHECK(image_of(other) && now_ms() - start < 5000);
+  start = now_ms();
+  subject_end(&large);
+  CHECK(now_ms() - start < 1000);
+  while (!strcmp(info_of(code).reason, "being compiled") && now_ms() - start < 5000) usleep(1000);
+  CHECK(now_ms() - start < 1000 && !image_of(code));
+  qn_code_release(code), qn_code_release(other);
+  subject_end(&small);
+}
+
+static subject ending;
+static void ends_at_once(void) {
+  ending = subject_make(QUERN_JIT_ASYNC, NULL);
+  wait_for_compile(acquire_large(ending.jit, 12));
+}
+
+/* NVRTC 13 and later: a compile of seconds ends within one of the request. */
+static void ends_in_earnest(void) {
+  char why[1024];
+  quern_status status;
+  if (!qn_nvrtc_is_there(why, sizeof why) || !qn_cuda_compiler(&status)->set_flow_callback) {
+    fprintf(findings, "none: %s", qn_cuda_compiler(&status) ? "it is older than CUDA 13" : why);
+    return;
+  }
+  subject s = subject_with((quern_options){.jit = QUERN_JIT_ASYNC, .cache_dir = ""}, NULL);
+  qn_generator_limit(s.generator, 0, 1 << 20, 0);
+  qn_code *code = acquire_large(s.jit, 40);
+  wait_for_compile(code);
+  CHECK_HAS(info_of(code).reason, "being compiled");
+  const double start = now_ms();
+  qn_jit_cancel(s.jit);
+  while (!strcmp(info_of(code).reason, "being compiled") && now_ms() - start < 20000) usleep(1000);
+  CHECK_HAS(info_of(code).reason, "cancelled");
+  if (now_ms() - start > 3000) fprintf(findings, "it ends after %.0f ms; ", now_ms() - start);
+  qn_code_release(code);
+  subject_end(&s);
+}
+
 /* What the machine's own NVRTC makes, where there is one: the fake driver cannot load it. */
 static void compiles_in_earnest(void) {
   char why[1024];
@@ -492,8 +598,16 @@ int main(void) {
   const char *earnest = run_case(own_nvrtc, NULL, NULL, compiles_in_earnest);
   if (!strncmp(earnest, "none: ", 6)) skip(1, "no NVRTC: %s", earnest + 6);
   else is_str(earnest, "", "the machine's own NVRTC takes a kernel");
+  earnest = run_case(own_nvrtc, NULL, NULL, ends_in_earnest);
+  if (!strncmp(earnest, "none: ", 6)) skip(1, "no NVRTC that can be ended: %s", earnest + 6);
+  else is_str(earnest, "", "the machine's own NVRTC ends when it is asked to");
+  good(refuses_what_costs, "what costs too much is not given to NVRTC");
+  good_with("FAKE_NVRTC_HOLD=20000/x0", takes_too_long, "a compile that takes longer than it may");
+  const double before = now_ms();
+  good_with("FAKE_NVRTC_HOLD=20000/q_table_pow", ends_at_once, "a process ends while NVRTC compiles");
+  ok(now_ms() - before < 5000, "  and waits for little: %.0f ms", now_ms() - before);
   if (system("c++ --version >/dev/null 2>&1")) {
-    skip(13, "there is no c++ to compile kernels with");
+    skip(15, "there is no c++ to compile kernels with");
     leave_parts();
     return done_testing();
   }
@@ -513,6 +627,8 @@ int main(void) {
   if (UNDER_TSAN) skip(1, "TSan does not let a forked child start a thread");
   else good(forks, "a process forks while it compiles");
   good(ends, "a process ends while it compiles");
+  good_with("FAKE_NVRTC_HOLD=20000/x0", is_cancelled, "a compile under way is cancelled");
+  good_with("FAKE_NVRTC_HOLD=20000/q_table_pow", compiles_beside, "a small compile beside a large one, whose context ends");
   snprintf(command, sizeof command, "rm -rf '%s'", cache);
   if (system(command)) bail("%s is left", cache);
   good(starts_cold, "a cache with one entry");

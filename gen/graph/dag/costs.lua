@@ -47,12 +47,25 @@ local function sum_of(types, nodes, calls)
   return sum
 end
 
+-- What loops cost beside one another where none is called: NVRTC's time grows with their square, and with that of 64-bit quotients, which branch.
+local function cost_of_branches(types, nodes)
+  local n_loops, n_quotients = 0, 0
+  for _, node in ipairs(nodes) do
+    if M.is_loop(types, node) then
+      n_loops = n_loops + 1
+    elseif (node.op == "quot" or node.op == "rem") and types.by_name[node.type].bits == 64 then
+      n_quotients = n_quotients + 1
+    end
+  end
+  return (n_loops > MANY_LOOPS and 4 * n_loops * n_loops or 0) + n_quotients * n_quotients // 4
+end
+
 -- The cost of a kernel with these outputs: its loop, and the loops without rare blocks. may_call: its target calls loops where they are many
 function M.of(types, outputs, may_call)
   local nodes = dag_of.order(outputs)
   local calls, n_rare = may_call and M.are_called(types, nodes), 0
   for _, node in ipairs(nodes) do n_rare = n_rare + (node.op == "rare" and 1 or 0) end
-  local cost = sum_of(types, nodes, calls)
+  local cost = sum_of(types, nodes, calls) + (may_call and 0 or cost_of_branches(types, nodes))
   if n_rare > 0 then cost = cost + sum_of(types, dag_of.order(outputs, true), calls) end
   return cost
 end

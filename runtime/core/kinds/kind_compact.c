@@ -230,8 +230,9 @@ static int64_t find(const compact_walk *call, const visited_tile *tile, char *to
   return n;
 }
 
+/* The last row may have a stride of any number, and nothing lies behind it. */
 static void take(compact_share *share, int64_t n) {
-  share->to += n * share->finding->stride[0];
+  share->to = qn_tiles_moved(share->to, (int64_t)((uint64_t)n * (uint64_t)share->finding->stride[0]));
   share->left -= n;
 }
 

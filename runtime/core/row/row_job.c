@@ -257,7 +257,7 @@ static int plan_columns(const qn_row_program *program, qn_row_job *job) {
   const int64_t loaded = (job->dtype[0] == in_dtype ? 0 : qn_dtype_infos[in_dtype].size) + (stage->variant ? width : 0);
   const int64_t kept_values = QN_DTYPE_MAX_BYTES * program->n_rows, stored = bytes_a_row(program, job) - kept_values; /* stored after nodes are gone */
   const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program);
-  int32_t levels = 1 + (loaded > 0) + waiting((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK);
+  int32_t levels = 1 + (loaded > 0) + waiting(qn_ceil_div(job->row, QN_ROW_CHUNK));
   for (int32_t d = nest->n_joined; d < (has_kept ? kept : fold); d++) levels += waiting(nest->n[d]);
   job->piece = loaded ? 4 : QN_ROW_LANES;
   job->lanes = 1;
@@ -278,7 +278,7 @@ static int plan_columns(const qn_row_program *program, qn_row_job *job) {
     }
     if (columns < FEWEST_COLUMNS && columns < n) return 0;
     if (columns > MOST_COLUMNS) columns = MOST_COLUMNS;
-    const int64_t tiles = (n + columns - 1) / columns, even = (n + tiles - 1) / tiles;
+    const int64_t tiles = qn_ceil_div(n, columns), even = qn_ceil_div(n, tiles);
     job->rows = tiles == 1 ? n : even + 15 <= columns ? (even + 15) / 16 * 16 : columns;
   } else {
     const int64_t nodes = (waiting(nest->n[fold]) + 2) * QN_ROW_LANES * width + kept_values + stored;
@@ -330,7 +330,7 @@ static int are_beside(const qn_row_program *program, const qn_row_job *job) {
   return are;
 }
 
-static int32_t levels_of_blocks(const qn_row_job *job) { return 1 + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK); }
+static int32_t levels_of_blocks(const qn_row_job *job) { return 1 + log2_up(qn_ceil_div(job->row, QN_ROW_CHUNK)); }
 
 /* Bytes of scratch that BLOCKS takes for `rows` rows at a time, in chunks. */
 static int64_t bytes_of_blocks(const qn_row_program *program, const qn_row_job *job, int64_t rows) {
@@ -424,7 +424,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     for (int32_t d = nest->n_joined; d < nest->n_reduced; d++) job->n_levels += log2_up(nest->n[d]) + 1;
     job->block = job->row;
     for (int32_t levels = job->n_levels;;) {
-      const int64_t nodes = (int64_t)bytes_of_nodes(program) * (levels + log2_up((job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK) + 1);
+      const int64_t nodes = (int64_t)bytes_of_nodes(program) * (levels + log2_up(qn_ceil_div(job->row, QN_ROW_CHUNK)) + 1);
       int64_t chunks = bytes ? (QN_ROW_SCRATCH - nodes - values_bytes - bytes_of_steps(program) - SLACK) / bytes / QN_ROW_CHUNK : INT64_MAX;
       if (chunks < 1 && job->portion != QN_ROW_CHUNK / 8) {
         job->portion = job->portion ? job->portion / 2 : QN_ROW_CHUNK / 2;
@@ -441,7 +441,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
       int64_t block = QN_ROW_CHUNK;
       while (!job->portion && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? tile : most_block(program))) block *= 2;
       if (block < job->row) job->block = block;
-      job->n_levels += log2_up((job->row + job->block - 1) / job->block) + 1;
+      job->n_levels += log2_up(qn_ceil_div(job->row, job->block)) + 1;
       break;
     }
   }

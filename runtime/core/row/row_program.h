@@ -15,6 +15,9 @@
 #define QN_ROW_LANES 16
 #define QN_ROW_CHUNK 256
 
+/* n / by, rounded up; n may be the largest number. */
+static inline int64_t qn_ceil_div(int64_t n, int64_t by) { return n / by + (n % by != 0); }
+
 #define QN_ROW_STRIDES 320 /* of all operands of a kernel for a device. ORDER STRIDES of gen/targets/cuda/rows.lua */
 
 #define QN_ROW_FOUND 64    /* the fewest elements that are searched: templates/c/rows/reduce_parts.c.in */

@@ -14,8 +14,6 @@
 #define MOST_KEPT 64            /* leaves of a group */
 #define KEPT_BYTES (48u << 10)  /* of a block's rows, so that several blocks are on a multiprocessor */
 
-static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
 /* ---- Pieces ---- */
 
 /* The inputs that the elements of a stage are made of, as bits. */
@@ -103,7 +101,7 @@ int qn_rows_set_pieces(const qn_nest *nest, const qn_row_work *work, int64_t cou
   pieces->units = a.n;
   pieces->unit_leaves = a.leaves;
   pieces->outers = a.outers;
-  pieces->unit_pieces = up(a.n, (int64_t)1 << units_bits);
+  pieces->unit_pieces = qn_ceil_div(a.n, (int64_t)1 << units_bits);
   add_join(pieces, pieces->unit_pieces, share->axis == 0 ? (int64_t)QN_ROW_CHUNK << units_bits : 0);
   for (int32_t d = a.end_dim; d < nest->n_reduced; d++) add_join(pieces, nest->n[d], 0);
   for (int32_t i = 0; i < pieces->n_joins; i++)
@@ -113,8 +111,8 @@ int qn_rows_set_pieces(const qn_nest *nest, const qn_row_work *work, int64_t cou
   if (pieces->n_joins == 0 || parts == 0 || pieces->room[0] > INT32_MAX) return 0; /* 32-bit kernels count nodes */
   pieces->n_reducing = work->n_reducing;
   pieces->n_launches = work->n_reducing * (1 + pieces->n_joins) + work->has_last;
-  pieces->at_nodes[0] = (size_t)up(c.rows * work->all_parts * 8, ALIGNMENT) * ALIGNMENT;
-  pieces->at_nodes[1] = pieces->at_nodes[0] + (size_t)up(pieces->room[0] * parts * QN_ROW_LANES * 8, ALIGNMENT) * ALIGNMENT;
+  pieces->at_nodes[0] = (size_t)qn_ceil_div(c.rows * work->all_parts * 8, ALIGNMENT) * ALIGNMENT;
+  pieces->at_nodes[1] = pieces->at_nodes[0] + (size_t)qn_ceil_div(pieces->room[0] * parts * QN_ROW_LANES * 8, ALIGNMENT) * ALIGNMENT;
   pieces->bytes = pieces->at_nodes[1] + (size_t)(pieces->room[1] * parts * QN_ROW_LANES * 8 + ALIGNMENT);
   return 1;
 }
@@ -127,12 +125,13 @@ void qn_rows_cut_pieces(const qn_nest *nest, const qn_row_work *work, int64_t co
   pieces->bytes = 0;
   if (c.leaves < FEWEST_LEAVES || (int64_t)launch->n_items >= MOST_TILES) return;
   int32_t bits = qn_log2_up(QN_ROW_GROUPS); /* turned: a block has as many rows as there are */
-  for (int64_t n = c.rows; share.is_turned && bits > 0 && n > 1; n = up(n, 2)) bits--;
-  const int64_t wanted = up(WANTED, up(c.rows, QN_ROW_GROUPS >> bits)); /* pieces of a row */
+  for (int64_t n = c.rows; share.is_turned && bits > 0 && n > 1; n = qn_ceil_div(n, 2)) bits--;
+  const int64_t wanted = qn_ceil_div(WANTED, qn_ceil_div(c.rows, QN_ROW_GROUPS >> bits)); /* pieces of a row */
   int32_t j = nest->n_reduced - nest->n_joined;
   qn_row_axis a = qn_rows_axis(nest, &c, j);
   while (j > 0 && (a.outers * a.n < wanted << bits || a.inside > slots)) a = qn_rows_axis(nest, &c, --j);
-  while (a.inside + share.unit_bits < slots && up(a.n, (int64_t)1 << bits << share.unit_bits) > up(wanted, a.outers)) share.unit_bits++;
+  const int64_t most_units = qn_ceil_div(wanted, a.outers);
+  while (a.inside + share.unit_bits < slots && qn_ceil_div(a.n, (int64_t)1 << bits << share.unit_bits) > most_units) share.unit_bits++;
   share.axis = j;
   share.spread_bits = (uint8_t)bits;
   if (!qn_rows_set_pieces(nest, work, count, launch, &share, pieces)) pieces->bytes = 0;
@@ -141,7 +140,7 @@ void qn_rows_cut_pieces(const qn_nest *nest, const qn_row_work *work, int64_t co
 /* The launch that makes the nodes of the pieces. */
 static void set_fold(const qn_row_pieces *pieces, uint64_t *fields) {
   const qn_row_axis a = {pieces->units, pieces->unit_leaves, pieces->outers, pieces->end_dim, 0};
-  const int64_t tiles = up(pieces->rows, QN_ROW_GROUPS >> pieces->spread_bits);
+  const int64_t tiles = qn_ceil_div(pieces->rows, QN_ROW_GROUPS >> pieces->spread_bits);
   qn_rows_set_axis(&a, pieces->is_wide, pieces->unit_pieces, pieces->unit_bits, fields);
   fields[QN_ROW_ITEMS] = (uint64_t)(tiles * pieces->outers * pieces->unit_pieces);
   fields[QN_ROW_ROWS] = (uint64_t)pieces->rows;
@@ -157,8 +156,8 @@ static void set_join(const qn_row_pieces *pieces, int32_t j, uint64_t *fields) {
   const int64_t rows = pieces->rows * nodes_after(pieces, j);
   int32_t bits = 0;
   while (1 << bits < QN_ROW_GROUPS && join->n > (int64_t)1 << BATCH_BITS << bits) bits++;
-  qn_rows_set_axis(&a, pieces->is_wide, 1, qn_log2_up(up(join->n, (int64_t)1 << bits)), fields);
-  fields[QN_ROW_ITEMS] = (uint64_t)up(rows, QN_ROW_GROUPS >> bits);
+  qn_rows_set_axis(&a, pieces->is_wide, 1, qn_log2_up(qn_ceil_div(join->n, (int64_t)1 << bits)), fields);
+  fields[QN_ROW_ITEMS] = (uint64_t)qn_ceil_div(rows, QN_ROW_GROUPS >> bits);
   fields[QN_ROW_ROWS] = (uint64_t)rows;
   fields[QN_ROW_SPREAD_BITS] = (uint64_t)bits;
   fields[QN_ROW_SPAN] = (uint64_t)join->span;

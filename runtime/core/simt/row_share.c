@@ -24,12 +24,10 @@ qn_row_cut qn_rows_cut(const qn_nest *nest, int64_t count) {
   c.rows = product(nest, nest->n_reduced, c.rank);
   if (count == 0) return c;
   c.joined = product(nest, 0, nest->n_joined);
-  c.chunks = (c.joined + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK;
+  c.chunks = qn_ceil_div(c.joined, QN_ROW_CHUNK);
   c.leaves = c.chunks * product(nest, nest->n_joined, nest->n_reduced);
   return c;
 }
-
-static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 qn_row_axis qn_rows_axis(const qn_nest *nest, const qn_row_cut *c, int32_t j) {
   qn_row_axis a = {c->chunks, 1, 1, nest->n_joined, 0};
@@ -57,7 +55,7 @@ void qn_rows_set_axis(const qn_row_axis *a, int is_wide, int64_t unit_pieces, in
 void qn_rows_share(const qn_nest *nest, const qn_row_cut *c, int is_wide, int32_t groups, int32_t spread_bits, uint64_t *fields) {
   const int32_t n_further = nest->n_reduced - nest->n_joined, spread = 1 << spread_bits;
   const qn_row_axis a = qn_rows_axis(nest, c, c->leaves ? n_further : 0);
-  const int32_t unit_bits = qn_log2_up(up(a.n ? a.n : 1, spread));
+  const int32_t unit_bits = qn_log2_up(qn_ceil_div(a.n ? a.n : 1, spread));
   /* Ranges of an axis with fewer indices than groups leave some of these idle. */
   const int is_even = n_further == 0 || a.n >= spread;
   qn_rows_set_axis(&a, is_wide, 1, unit_bits, fields);

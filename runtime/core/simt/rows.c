@@ -103,7 +103,7 @@ void qn_rows_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, uint
   launch->is_tiled = 1; /* a block takes an item at a time */
   launch->shared_bytes = 0;
   launch->item_elements = (uint32_t)tile_rows;
-  launch->n_items = (uint64_t)((c.rows + tile_rows - 1) / tile_rows);
+  launch->n_items = (uint64_t)(qn_ceil_div(c.rows, tile_rows));
   launch->repeat_rank = nest->rank - c.rank;
   for (int32_t j = 0; j < launch->repeat_rank; j++) {
     launch->repeat_n[j] = nest->n[c.rank + j];

@@ -17,12 +17,10 @@
 #define FEWEST_CHUNKS 64 /* of a row for which several launches are worthwhile */
 #define ALIGNMENT 256
 
-static int64_t up(int64_t n, int64_t by) { return (n + by - 1) / by; }
-
 void qn_scans_share(int32_t spread_bits, int is_wide, uint64_t *fields) {
   fields[QN_SCAN_SPREAD_BITS] = (uint64_t)spread_bits;
   fields[QN_SCAN_STEP] = 0;
-  fields[QN_SCAN_ITEMS] = (uint64_t)up((int64_t)fields[QN_SCAN_ROWS], SLOTS >> spread_bits);
+  fields[QN_SCAN_ITEMS] = (uint64_t)qn_ceil_div((int64_t)fields[QN_SCAN_ROWS], SLOTS >> spread_bits);
   fields[QN_SCAN_ROW_PIECES] = 1;
   qn_launch_divisor(1, is_wide, fields + QN_SCAN_PIECE_DIVISOR);
 }
@@ -30,7 +28,7 @@ void qn_scans_share(int32_t spread_bits, int is_wide, uint64_t *fields) {
 void qn_scans_pack(const qn_nest *nest, const uint8_t *sizes, int32_t n_out, int64_t count, const qn_scan_launch *scan, const qn_launch_form *form,
                    qn_launch *launch) {
   const qn_row_cut c = qn_rows_cut(nest, count);
-  const int64_t spans = up(c.chunks, SPAN_CHUNKS);
+  const int64_t spans = qn_ceil_div(c.chunks, SPAN_CHUNKS);
   const int32_t n = nest->n_operands;
   const int is_turned = nest->n_reduced == 1 && nest->rank > 1 && nest->stride[0][1] == sizes[0] && nest->stride[0][0] != sizes[0];
   int32_t bits = 0;
@@ -77,9 +75,9 @@ void qn_scans_set_steps(const qn_launch *launch, int32_t spread_bits, int32_t st
   *steps = (qn_scan_steps){.rows = (int64_t)fields[QN_SCAN_ROWS], .chunks = (int64_t)fields[QN_SCAN_CHUNKS],
                            .spans = (int64_t)fields[QN_SCAN_SPANS], .spread_bits = spread_bits, .is_wide = launch->form.is_wide,
                            .state_bytes = state_bytes};
-  steps->pieces = up(steps->chunks, (int64_t)1 << spread_bits);
+  steps->pieces = qn_ceil_div(steps->chunks, (int64_t)1 << spread_bits);
   steps->n_launches = steps->spans > 1 ? 4 : 3; /* nothing comes before a single span */
-  steps->bytes = (size_t)(up(steps->rows * steps->chunks * steps->state_bytes, ALIGNMENT) * ALIGNMENT +
+  steps->bytes = (size_t)(qn_ceil_div(steps->rows * steps->chunks * steps->state_bytes, ALIGNMENT) * ALIGNMENT +
                           steps->rows * steps->spans * steps->state_bytes + ALIGNMENT);
 }
 
@@ -95,14 +93,15 @@ void qn_scans_set_step(const qn_scan_steps *steps, int32_t i, uint64_t workspace
   uint64_t *fields = args + launch->form.n_operands;
   const uint64_t base = (workspace + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   const int32_t step = i == steps->n_launches - 1 ? 4 : i + 1;
-  const int64_t tiles = up(steps->rows, SLOTS >> steps->spread_bits);
+  const int64_t tiles = qn_ceil_div(steps->rows, SLOTS >> steps->spread_bits);
   fields[QN_SCAN_SPREAD_BITS] = (uint64_t)steps->spread_bits;
   fields[QN_SCAN_STEP] = (uint64_t)step;
   fields[QN_SCAN_ROW_PIECES] = (uint64_t)steps->pieces;
   qn_launch_divisor((uint64_t)steps->pieces, steps->is_wide, fields + QN_SCAN_PIECE_DIVISOR);
-  fields[QN_SCAN_ITEMS] = (uint64_t)(step == 2 ? up(steps->rows * steps->spans, SLOTS) : step == 3 ? up(steps->rows, QN_LAUNCH_THREADS)
-                                                                                                    : tiles * steps->pieces);
+  const int64_t items = step == 2 ? qn_ceil_div(steps->rows * steps->spans, SLOTS) : step == 3 ? qn_ceil_div(steps->rows, QN_LAUNCH_THREADS)
+                                                                                       : tiles * steps->pieces;
+  fields[QN_SCAN_ITEMS] = (uint64_t)items;
   fields[QN_SCAN_TOTALS] = base;
-  fields[QN_SCAN_ENDS] = base + (uint64_t)(up(steps->rows * steps->chunks * steps->state_bytes, ALIGNMENT) * ALIGNMENT);
+  fields[QN_SCAN_ENDS] = base + (uint64_t)(qn_ceil_div(steps->rows * steps->chunks * steps->state_bytes, ALIGNMENT) * ALIGNMENT);
   *n_items = fields[QN_SCAN_ITEMS];
 }

@@ -21,12 +21,14 @@
 #endif
 extern char **environ;
 
-enum { OUT_OF_MEMORY = 1, INVALID_INPUT = 3, INVALID_PROGRAM = 4, INVALID_OPTION = 5, COMPILATION = 6, INTERNAL = 11 };
+enum { OUT_OF_MEMORY = 1, INVALID_INPUT = 3, INVALID_PROGRAM = 4, INVALID_OPTION = 5, COMPILATION = 6, INTERNAL = 11, CANCELLED = 14 };
 
 typedef struct program {
   char *text, *log, *cubin;
   size_t cubin_size;
   int is_ptx;
+  int (*flow)(void *payload, void *unused);
+  void *payload;
   int n_headers;
   char **headers, **names;
 } program;
@@ -218,6 +220,24 @@ static int run_compiler(const char *folder) {
   return status == 0 ? 0 : COMPILATION;
 }
 
+EXPORT int nvrtcSetFlowCallback(program *p, int (*flow)(void *payload, void *unused), void *payload) {
+  CALL(nvrtcSetFlowCallback);
+  p->flow = flow;
+  p->payload = payload;
+  return 0;
+}
+
+/* FAKE_NVRTC_HOLD=MS/TEXT: a compile of a source with that text takes so many ms longer, unless it is told to end. */
+static int is_held(const program *p) {
+  const char *hold = getenv("FAKE_NVRTC_HOLD"), *part = hold ? strchr(hold, '/') : NULL;
+  const int n = part && strstr(p->text, part + 1) ? atoi(hold) : 0;
+  for (int ms = 0; ms < n; ms += 5) {
+    if (p->flow && p->flow(p->payload, NULL)) return 1;
+    usleep(5000);
+  }
+  return 0;
+}
+
 EXPORT int nvrtcCompileProgram(program *p, int n, const char *const *options) {
   char folder[] = "/tmp/fake_nvrtc.XXXXXX", path[300];
   const char *unknown = getenv("FAKE_NVRTC_UNKNOWN");
@@ -232,6 +252,7 @@ EXPORT int nvrtcCompileProgram(program *p, int n, const char *const *options) {
     if (arch < 0) break;
   }
   if (arch <= 0) return INVALID_OPTION;
+  if (is_held(p)) return CANCELLED;
   if (!mkdtemp(folder)) return INTERNAL;
   int is_written = write_file(folder, "text.cu", p->text) && write_calls(folder, p->text);
   for (int i = 0; i < p->n_headers; i++) is_written &= write_file(folder, p->names[i], p->headers[i]);

@@ -23,7 +23,7 @@ static int run_segment(row_frame *frame, int32_t at, int32_t first_reduction, no
                         qn_row_range range) {
   const qn_row_job *job = frame->job;
   const qn_row_stage *stage = &job->program->stages[at];
-  const int64_t n_blocks = (range.end - range.begin + job->block - 1) / job->block;
+  const int64_t n_blocks = qn_ceil_div(range.end - range.begin, job->block);
   for (int64_t b = 0; b < n_blocks; b++) {
     char *const before = frame->top;
     qn_stage_part part = {.offset = offset, .first = range.begin + b * job->block, .count = job->block, .place = place};
@@ -129,7 +129,7 @@ void qn_row_blocks(row_frame *frame, int32_t at, int32_t first_reduction, qn_row
       const int64_t n = d == last ? range.end - range.begin : nest->n[d], of_batch = d == nest->n_joined ? batch : 1;
       const int64_t more = d == nest->n_joined ? count : 1;
       for (int32_t r = 0; r < stage->n_reduces; r++)
-        qn_row_settle(&stacks[r], index[d] / of_batch, (n + of_batch - 1) / of_batch, qn_row_lanes_of(job->row));
+        qn_row_settle(&stacks[r], index[d] / of_batch, qn_ceil_div(n, of_batch), qn_row_lanes_of(job->row));
       const int wraps = (index[d] += more) == n;
       for (int32_t k = 0; k < nest->n_operands; k++) offset[k] += (wraps ? more - n : more) * nest->stride[k][d];
       if (!wraps) break;

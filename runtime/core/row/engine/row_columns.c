@@ -23,7 +23,7 @@ static int32_t levels_of(int64_t n) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static int64_t chunks_of(const qn_row_job *job) { return (job->row + QN_ROW_CHUNK - 1) / QN_ROW_CHUNK; }
+static int64_t chunks_of(const qn_row_job *job) { return qn_ceil_div(job->row, QN_ROW_CHUNK); }
 
 /* ---- Runs of rows ---- */
 
@@ -194,7 +194,7 @@ static void run_fold(column_run *run, qn_kernel *inner, char *to) {
   row_frame *frame = run->frame;
   const qn_row_job *job = frame->job;
   const int32_t last = job->nest->n_reduced - 1;
-  const int64_t extent = job->nest->n[last], n_tiles = (extent + job->block - 1) / job->block, lanes = least(job->row, QN_ROW_LANES);
+  const int64_t extent = job->nest->n[last], n_tiles = qn_ceil_div(extent, job->block), lanes = least(job->row, QN_ROW_LANES);
   const uint8_t size = run->stack.size;
   char *const begin = run->at, *room = qn_row_take(frame, job->block * size);
   node_stack nodes = {.both = run->stack.both, .bytes = QN_ROW_LANES * size, .width = QN_ROW_LANES, .size = size};

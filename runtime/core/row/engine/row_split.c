@@ -81,8 +81,8 @@ static int plan_split(const qn_row_job *job, int64_t n_tiles, int32_t n_slices, 
   }
   const int64_t most = PARTS_BYTES / bytes < MOST_PARTS ? PARTS_BYTES / bytes : MOST_PARTS;
   row->part = unit;
-  while (most > 0 && (whole + row->part - 1) / row->part > most) row->part *= 2;
-  row->n_parts = (int32_t)((whole + row->part - 1) / row->part);
+  while (most > 0 && qn_ceil_div(whole, row->part) > most) row->part *= 2;
+  row->n_parts = (int32_t)(qn_ceil_div(whole, row->part));
   return most > 1 && row->n_parts > 1;
 }
 

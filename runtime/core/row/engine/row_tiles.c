@@ -8,7 +8,7 @@
 /* The rows along the first kept dimension. */
 static int64_t rows_along(const qn_nest *nest) { return nest->rank > nest->n_reduced ? nest->n[nest->n_reduced] : 1; }
 
-static int64_t tiles_along(const qn_row_job *job) { return (rows_along(job->nest) + job->rows - 1) / job->rows; }
+static int64_t tiles_along(const qn_row_job *job) { return qn_ceil_div(rows_along(job->nest), job->rows); }
 
 int64_t qn_row_step(const qn_row_job *job, int32_t k) {
   const qn_nest *nest = job->nest;
@@ -38,7 +38,7 @@ int32_t qn_row_slices(const qn_row_job *job, const qn_slices *slices) {
 }
 
 void qn_row_cut_scans(qn_row_job *job, int64_t columns) {
-  const int64_t segments = (job->row + QN_ROW_LANES - 1) / QN_ROW_LANES;
+  const int64_t segments = qn_ceil_div(job->row, QN_ROW_LANES);
   job->rows = columns ? columns : job->row >= QN_ROW_SCANNED / 2 ? 1 : QN_ROW_SCANNED_ROWS / segments;
   const int64_t n_tiles = qn_row_tiles(job), worth = 1 + job->row * job->rows * n_tiles / SLICE_ELEMENTS;
   const int64_t most = worth < n_tiles ? worth : n_tiles;
