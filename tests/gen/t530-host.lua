@@ -400,7 +400,7 @@ refuses {
   { "softmax(x, dim=0)", "f32", "syntax", "expected axis or keepdims; others go by place, before these" },
   { "x.T + 1", "f32", "syntax", "operands have no attributes: give a view" },
   { "x", "b32", "dtype", "unknown dtype 'b32'" },
-  { "x", "f32 f32", "dtype", "dtypes of 2 inputs for 1" },
+  { "x", "f32 f32", "dtype", "dtypes of inputs: 2 given, expected 1" },
 }
 
 local dag, message, kind = host.host_dag(model, "y = x; z = x > 0", { "f32" }, { "i32", "bool" })
