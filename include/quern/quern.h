@@ -232,6 +232,25 @@ static inline quern_scalar quern_scalar_f64(double x) {
 #define QUERN_F64(x) quern_scalar_f64(x)
 #define QUERN_C128(re, im) quern_scalar_c128(re, im)
 
+/* The parameter axes of an op that reduces, of one on rows, or of a scan: a bit for each dimension of the inputs' broadcast shape, so that -1,
+ * all bits, is all axes and not the last one. This makes it from axes counted as NumPy's, of `ndim` dimensions: QUERN_AXES(3, -1) is
+ * the last of three, QUERN_AXES(3, 0, -1) the first and the last; QUERN_ALL_AXES all. Of an axis that is out of bounds or given twice it
+ * makes a number that every call refuses: ARGUMENT. C++ has a class for it, Axes. */
+static inline quern_scalar quern_scalar_axes(int32_t ndim, int32_t n, const int32_t *axes) {
+  int64_t bits = 0;
+  for (int32_t k = 0; k < n; k++) {
+    const int32_t axis = axes[k] < 0 ? axes[k] + ndim : axes[k];
+    if (axis < 0 || axis >= ndim || axis >= 32 || (bits >> axis & 1)) return quern_scalar_i64(INT64_MIN);
+    bits |= INT64_C(1) << axis;
+  }
+  return quern_scalar_i64(bits);
+}
+#define QUERN_ALL_AXES quern_scalar_i64(-1)
+#ifndef __cplusplus
+#define QUERN_AXES(ndim, ...) \
+  quern_scalar_axes(ndim, (int32_t)(sizeof((const int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (const int32_t[]){__VA_ARGS__})
+#endif
+
 /* An input or output of an op. */
 typedef struct quern_arg_info {
   const char *name;
@@ -242,7 +261,7 @@ typedef struct quern_arg_info {
 
 /* What a parameter is to its op. */
 #define QUERN_ROLE_NUMBER 0   /* a number that the body computes with */
-#define QUERN_ROLE_AXES 1     /* the axes of a reduction or of rows: a bit for each, -1: all */
+#define QUERN_ROLE_AXES 1     /* the axes of a reduction or of rows: a bit for each, -1: all; QUERN_AXES makes it */
 #define QUERN_ROLE_AXIS 2     /* the same of a scan, which has exactly one */
 #define QUERN_ROLE_KEEPDIMS 3 /* 1: outputs keep the axes, with extent 1 */
 #define QUERN_ROLE_INITIAL 4  /* a further element; QUERN_NONE: none */

@@ -5,6 +5,7 @@
  *   quern::Op gelu("gelu");
  *   gelu({x}, {y});                              // x, y: std::vector<float>, std::span, std::mdspan, quern::View ...
  *   quern::Op("clip")({x}, {y}, {{"min", 0}, {"max", 6}});
+ *   quern::Op("sum")({x}, {y}, {{"axes", quern::Axes{-1}}});
  *
  * Each function that can fail has two forms. op(...), Op(...) throw quern::Error. try_... return a quern::Result and throw
  * nothing; without exceptions (-fno-exceptions) the first form ends the program with the error's sentence.
@@ -363,11 +364,71 @@ class Views {
 
 // ---- Parameters ----------------------------------------------------------------------------------------------------------------
 
-// A number for a parameter; the op converts it to its compute dtype.
+// The axes of a call, counted as NumPy's: Axes{0, -1} are the first and the last, Axes::all() are all. Each is checked at the call,
+// against the number of dimensions that the inputs have together. A whole number is not converted: of C's API it is a bit mask.
+class Axes {
+ public:
+  constexpr Axes(std::initializer_list<int> axes) {
+    for (const int axis : axes) {
+      std::uint32_t &bits = axis < 0 ? from_end_ : from_begin_;
+      const int place = axis < 0 ? -1 - axis : axis;
+      const std::uint32_t bit = place < QUERN_MAX_NDIM ? std::uint32_t{1} << place : 0;
+      if (trouble_ == None && (bit == 0 || (bits & bit) != 0)) {
+        trouble_ = bit == 0 ? Beyond : Twice;
+        axis_ = axis;
+      }
+      bits |= bit;
+    }
+  }
+  static constexpr Axes all() noexcept {
+    Axes axes{};
+    axes.is_all_ = true;
+    return axes;
+  }
+
+  // C's bit mask of them for operands of this many dimensions: a bit for each, -1 for all. ARGUMENT for an axis that is out of bounds or
+  // given twice. op: the name that the sentence begins with
+  Status try_mask(const std::string &op, std::int32_t ndim, std::int64_t &mask) const {
+    if (trouble_ != None) return refuse(op, ndim, trouble_, axis_);
+    std::uint32_t bits = 0;
+    for (int place = 0; place < QUERN_MAX_NDIM; place++) {
+      if ((from_begin_ >> place & 1) != 0) {
+        if (place >= ndim) return refuse(op, ndim, Beyond, place);
+        bits |= std::uint32_t{1} << place;
+      }
+    }
+    for (int place = 0; place < QUERN_MAX_NDIM; place++) {
+      if ((from_end_ >> place & 1) != 0) {
+        if (place >= ndim) return refuse(op, ndim, Beyond, -1 - place);
+        const std::uint32_t bit = std::uint32_t{1} << (ndim - 1 - place);
+        if ((bits & bit) != 0) return refuse(op, ndim, Twice, -1 - place);
+        bits |= bit;
+      }
+    }
+    mask = is_all_ ? -1 : static_cast<std::int64_t>(bits);
+    return Status();
+  }
+
+ private:
+  enum Trouble { None, Beyond, Twice };
+  static Status refuse(const std::string &op, std::int32_t ndim, Trouble trouble, int axis) {
+    const std::string text = op + ": axis " + std::to_string(axis);
+    if (trouble == Twice) return Status(QUERN_E_ARGUMENT, text + " is given twice");
+    const std::string bounds = ndim > 0 ? ": expected " + std::to_string(-ndim) + " to " + std::to_string(ndim - 1) : "";
+    return Status(QUERN_E_ARGUMENT, text + " is out of bounds for " + std::to_string(ndim) + (ndim == 1 ? " dimension" : " dimensions") + bounds);
+  }
+
+  std::uint32_t from_begin_ = 0, from_end_ = 0; // bit k: axis k; axis -1 - k
+  Trouble trouble_ = None;                      // the first one that no number of dimensions allows
+  int axis_ = 0;
+  bool is_all_ = false;
+};
+
+// A value for a parameter: a number, which the op converts to its compute dtype; axes; or a number as the C API takes it.
 class Number {
  public:
   template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
-  Number(T x) {
+  Number(T x) : kind_(Plain) {
     if constexpr (std::is_floating_point_v<T>)
       scalar_ = quern_scalar_f64(static_cast<double>(x));
     else if constexpr (std::is_signed_v<T>)
@@ -375,11 +436,32 @@ class Number {
     else
       scalar_ = quern_scalar_u64(static_cast<std::uint64_t>(x));
   }
-  Number(const quern_scalar &scalar) : scalar_(scalar) {}
-  const quern_scalar &scalar() const noexcept { return scalar_; }
+  Number(const Axes &axes) : kind_(OfAxes), scalar_(quern_scalar_i64(-1)), axes_(axes) {}
+  // C's number; of the parameter axes its bit mask.
+  Number(const quern_scalar &scalar) : kind_(Exact), scalar_(scalar) {}
+
+  // The number for a parameter of this role (QUERN_ROLE_*) and name, of an op with inputs of `ndim` dimensions.
+  Status try_scalar(const std::string &op, std::string_view name, std::int32_t role, std::int32_t ndim, quern_scalar &scalar) const {
+    const bool has_axes = role == QUERN_ROLE_AXES || role == QUERN_ROLE_AXIS;
+    scalar = scalar_;
+    if (has_axes == (kind_ == OfAxes) || kind_ == Exact) {
+      if (kind_ != OfAxes) return Status();
+      std::int64_t mask = 0;
+      Status status = axes_.try_mask(op, ndim, mask);
+      scalar = quern_scalar_i64(mask);
+      return status;
+    }
+    const std::string text = op + ": " + std::string(name);
+    return Status(QUERN_E_ARGUMENT, has_axes ? text + " is a plain number, an axis or a bit mask: write Axes{1}, Axes{-1} for the last, Axes::all(), "
+                                                      "or a scalar of the C API for a bit mask"
+                                             : text + " is a number: it takes no Axes");
+  }
 
  private:
+  enum Kind { Plain, Exact, OfAxes };
+  Kind kind_;
   quern_scalar scalar_;
+  Axes axes_{};
 };
 
 // A parameter by its name.
@@ -388,7 +470,8 @@ struct Param {
   Number value;
 };
 
-// What a call may have beside its operands: parameters, {{"min", 0}, {"max", 6}}; a device's stream; workspace.
+// What a call may have beside its operands: parameters, {{"min", 0}, {"max", 6}} or {{"axes", Axes{-1}}, {"keepdims", 1}}; a device's
+// stream; workspace.
 class Call {
  public:
   Call() = default;
@@ -477,7 +560,7 @@ class OpRef {
   // Computes. Returns when the outputs are written (CPU) or the work is on the stream.
   Status try_call(const Views &in, const Views &out, const Call &call = Call()) const {
     Bound bound;
-    const Status status = bind(call, out, bound);
+    const Status status = bind(call, in, out, bound);
     if (!status) return status;
     const Detail::Operands ins(in.at(), in.size()), outs(out.at(), out.size());
     return Status::of(quern_op_call(op_, ins.n(), ins.at(), outs.n(), outs.at(), &bound.call));
@@ -487,7 +570,7 @@ class OpRef {
   // The shapes, strides and dtypes of the outputs, for memory of the caller's. It reads values only for ops with shapes that depend on values.
   Result<std::vector<quern_shape>> try_shapes(const Views &in, const Call &call = Call()) const {
     Bound bound;
-    Status status = bind(call, Views(), bound);
+    Status status = bind(call, in, Views(), bound);
     if (!status) return status;
     const Detail::Operands ins(in.at(), in.size());
     std::vector<quern_shape> shapes(static_cast<std::size_t>(info().n_out));
@@ -501,7 +584,7 @@ class OpRef {
   // The bytes of workspace that a call can use.
   Result<std::size_t> try_workspace(const Views &in, const Views &out, const Call &call = Call()) const {
     Bound bound;
-    Status status = bind(call, out, bound);
+    Status status = bind(call, in, out, bound);
     std::size_t bytes = 0;
     const Detail::Operands ins(in.at(), in.size()), outs(out.at(), out.size());
     if (status) status = Status::of(quern_op_workspace(op_, ins.n(), ins.at(), outs.n(), outs.at(), &bound.call, &bytes));
@@ -515,7 +598,7 @@ class OpRef {
   // How a call with these operands would run: lines of `key: value`.
   Result<std::string> try_explain(const Views &in, const Views &out, const Call &call = Call()) const {
     Bound bound;
-    Status status = bind(call, out, bound);
+    Status status = bind(call, in, out, bound);
     if (!status) return status;
     const Detail::Operands ins(in.at(), in.size()), outs(out.at(), out.size());
     std::string text(4096, '\0');
@@ -549,7 +632,7 @@ class OpRef {
   };
 
   // Puts parameters in the declared order; those that are not named keep their defaults.
-  Status bind(const Call &call, const Views &out, Bound &bound) const {
+  Status bind(const Call &call, const Views &in, const Views &out, Bound &bound) const {
     bound.call = quern_call{};
     bound.call.size = sizeof bound.call;
     bound.call.stream = call.stream_;
@@ -568,7 +651,10 @@ class OpRef {
       std::int32_t at = 0;
       while (at < about.n_params && param.name != about.params[at].name) at++;
       if (at == about.n_params) return no_param(about, param.name);
-      bound.params[static_cast<std::size_t>(at)] = param.value.scalar();
+      std::int32_t ndim = 0; // of the shape that the inputs are broadcast to
+      for (std::size_t i = 0; i < in.size(); i++) ndim = in.at()[i].tensor().ndim > ndim ? in.at()[i].tensor().ndim : ndim;
+      const Status status = param.value.try_scalar(about.name, param.name, quern_param_role(&about, at), ndim, bound.params[static_cast<std::size_t>(at)]);
+      if (!status) return status;
     }
     bound.call.params = bound.params.data();
     bound.call.n_params = about.n_params;
@@ -631,7 +717,7 @@ class Plan {
 
 inline Result<Plan> OpRef::try_prepare(const Views &in, const Views &out, const Call &call) const {
   Bound bound;
-  Status status = bind(call, out, bound);
+  Status status = bind(call, in, out, bound);
   quern_plan *plan = nullptr;
   const Detail::Operands ins(in.at(), in.size()), outs(out.at(), out.size());
   if (status) status = Status::of(quern_op_prepare(op_, ins.n(), ins.at(), outs.n(), outs.at(), &bound.call, &plan));

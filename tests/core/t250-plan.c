@@ -213,6 +213,52 @@ static void test_no_elements(void) {
   }
 }
 
+/* Where an extent is 1, and in a tensor without elements, strides may be any numbers, for ops that run along an axis, too. */
+static void test_any_strides(void) {
+  static const struct {
+    const char *name;
+    int n_in, n_out;
+  } ops[] = {{"cumulative_sum", 1, 1}, {"cummax", 1, 2}, {"cumulative_sum_backward", 1, 1}, {"cumulative_prod_backward", 3, 1}, {"nonzero", 1, 1}};
+  static const int64_t shapes[][3] = {{0, INT64_MAX / 4, 5}, {INT64_MAX / 4, 6, 0}, {1, 1, 1}, {1, 4, 1}, {1, 1, 3}};
+  static double items[3][8] = {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 1, 1, 1}}, results[2][3 * 8];
+  for (int i = 0; i < 5 * 5 * 3 * 4; i++) {
+    const int64_t *shape = shapes[i % 5];
+    const int o = i / 5 % 5, axis = i / 25 % 3, n_params = o == 4 ? 0 : 4;
+    const int64_t is_first = i / 75 % 2, is_reverse = i / 150, n = shape[0] && shape[2] ? shape[0] * shape[1] * shape[2] : 0;
+    int64_t out_shape[3] = {shape[0], shape[1], shape[2]}, strides[3], out_strides[3];
+    const int is_backward = o == 2 || o == 3, is_nonzero = o == 4;
+    if (is_first && (n == 0 || ops[o].n_in + ops[o].n_out > 2)) continue;
+    if (is_nonzero && n > 1) continue;
+    if (is_first && n_params) out_shape[axis]++;
+    if (is_nonzero) out_shape[0] = n, out_shape[1] = 3;
+    int64_t step = 1, out_step = 1;
+    for (int d = 2; d >= 0; d--) {
+      const int64_t any = d == 1 ? INT64_MIN : INT64_MAX / (1 + d);
+      strides[d] = n == 0 || shape[d] == 1 ? any : step;
+      out_strides[d] = n == 0 || out_shape[d] == 1 ? any : out_step;
+      if (n) step *= shape[d], out_step *= out_shape[d];
+    }
+    DLTensor in[3], out[2], *ins[3], *outs[2];
+    for (int k = 0; k < 3; k++) in[k] = (DLTensor){items[k], {kDLCPU, 0}, 3, {kDLFloat, 64, 1}, (int64_t *)shape, strides, 0}, ins[k] = &in[k];
+    for (int k = 0; k < 2; k++) {
+      out[k] = (DLTensor){results[k], {kDLCPU, 0}, is_nonzero ? 2 : 3, {k || is_nonzero ? kDLInt : kDLFloat, 64, 1}, out_shape, out_strides, 0};
+      outs[k] = &out[k];
+    }
+    if (is_backward && is_first) in[0].shape = out_shape, in[0].strides = out_strides, out[0].shape = (int64_t *)shape, out[0].strides = strides;
+    const quern_scalar params[4] = {{QUERN_I64, {.i = 1 << axis}}, {QUERN_I64, {.i = is_first}}, {QUERN_I64, {.i = 0}}, {QUERN_I64, {.i = is_reverse}}};
+    const quern_call call = {.size = sizeof call, .params = params, .n_params = n_params};
+    quern_op *op = NULL;
+    memset(results, 0x11, sizeof results);
+    is_int(quern_op_find(NULL, ops[o].name, &op), QUERN_OK, "%s", ops[o].name);
+    const quern_status status = quern_op_call(op, ops[o].n_in, ins, ops[o].n_out, outs, &call);
+    is_int(status, QUERN_OK, "  of %lld elements, along axis %d%s%s: %s", (long long)n, axis, is_first ? ", with the initial" : "",
+           is_reverse ? ", reversed" : "", status ? quern_last_error() : "done");
+    if (n == 0) ok(results[0][0] != 0, "  nothing is written");
+    if (n == 1 && !is_first && !is_nonzero) is_int((int)results[0][0], 1, "  the only element");
+    quern_op_release(op);
+  }
+}
+
 static void test_params(void) {
   rng r;
   rng_seed(&r, 4);
@@ -339,6 +385,7 @@ int main(void) {
   test_overlap();
   test_no_data();
   test_no_elements();
+  test_any_strides();
   test_params();
   test_threads();
   test_lifetime();

@@ -564,6 +564,21 @@ static const quern_call *with(named_params *p, const quern_op_info *info, const 
   return &p->call;
 }
 
+/* QUERN_AXES: axes as NumPy counts them, as bits. */
+static void test_axes(void) {
+  static const struct {
+    int32_t ndim, n, axes[3];
+    int64_t bits;
+  } rows[] = {{3, 1, {-1}, 4}, {3, 2, {0, -1}, 5}, {3, 3, {2, 1, 0}, 7}, {1, 1, {-1}, 1}, {3, 0, {0}, 0}, {32, 1, {-1}, INT64_C(1) << 31},
+              {3, 1, {3}, INT64_MIN}, {3, 1, {-4}, INT64_MIN}, {3, 2, {2, -1}, INT64_MIN}, {0, 1, {0}, INT64_MIN}, {0, 1, {-1}, INT64_MIN},
+              {33, 1, {32}, INT64_MIN}, {3, 1, {INT32_MIN}, INT64_MIN}, {3, 1, {INT32_MAX}, INT64_MIN}};
+  for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+    const quern_scalar made = quern_scalar_axes(rows[k].ndim, rows[k].n, rows[k].axes);
+    ok(made.kind == (QUERN_I64) && made.v.i == rows[k].bits, "axes: row %zu", k);
+  }
+  ok(QUERN_AXES(3, 0, -1).v.i == 5 && QUERN_AXES(2, -1).v.i == 2 && QUERN_ALL_AXES.v.i == -1, "axes: the macros");
+}
+
 static void test_refused(law_op op) {
   const int is_full = law_is_full(op);
   const int64_t shape[2] = {6, 50}, wrong[2] = {6, 49}, shape_of_rows = 6, wrong_rows = 7, still[1] = {0};
@@ -601,6 +616,8 @@ static void test_refused(law_op op) {
   check_refused(&p, with(&n, p.info, "axes", whole(INT64_MIN)), QUERN_E_ARGUMENT, "axis 63");
   check_refused(&p, with(&n, p.info, "axes", whole(-2)), QUERN_E_ARGUMENT, "axes -2");
   check_refused(&p, with(&n, p.info, "axes", whole(INT64_MAX)), QUERN_E_ARGUMENT, "63 axes");
+  check_refused(&p, with(&n, p.info, "axes", QUERN_AXES(2, 2)), QUERN_E_ARGUMENT, "QUERN_AXES: 2 of two");
+  ok(strstr(quern_last_error(), "axes were made of an axis that is out of bounds, or given twice") != NULL, "  its sentence");
   params_begin(&n);
   n.call.n_params = p.info->n_params + 1;
   check_refused(&p, &n.call, QUERN_E_ARGUMENT, "a parameter too many");
@@ -759,6 +776,7 @@ int main(int argc, char **argv) {
   if (first_round < 0) first_round = 0, n_rounds = SANITIZED ? 1 : 8;
   make_contexts();
   test_law();
+  test_axes();
   test_examples();
   test_ones();
   for (int op = 0; op < LAW_N_OPS; op++) {

@@ -16,11 +16,13 @@ local DESCRIPTOR = [[
 #endif
 ]]
 
--- The parameters of an op with their defaults.
-function M.params_text(op)
+M.AXES = { axes = "a bit for each, by QUERN_AXES(ndim, 0, -1); default QUERN_ALL_AXES", axis = "the bit of one, by QUERN_AXES(ndim, -1)" }
+
+-- The parameters of an op with their defaults. of_axes: how the language writes axes, by role
+function M.params_text(op, of_axes)
   local params = {}
   for k, param in ipairs(op.params) do
-    params[k] = string.format("%s (%s)", param.name, param.value and "default " .. number.text(param.value) or "optional")
+    params[k] = string.format("%s (%s)", param.name, of_axes[param.role] or param.value and "default " .. number.text(param.value) or "optional")
   end
   return table.concat(params, ", ")
 end
@@ -41,7 +43,7 @@ function M.typed_functions(ops)
     end
     args[#args + 1] = "const quern_call *call"
     local doc = c.comment_lines(op.doc)
-    if #op.params > 0 then doc[#doc + 1] = "Parameters, in order: " .. M.params_text(op) .. "." end
+    if #op.params > 0 then doc[#doc + 1] = "Parameters, in order: " .. M.params_text(op, M.AXES) .. "." end
     out[#out + 1] = string.format([[
 /* %s */
 QUERN_API quern_op *quern_builtin_%s(void);

@@ -10,6 +10,8 @@ local names = require "gen.targets.c.names"
 
 local M = {}
 
+local AXES = { axes = "Axes{0, -1}; default Axes::all()", axis = "one, Axes{-1}" }
+
 -- A function for each op: views of its operands, inputs first, then what a call may have.
 local function functions(ops)
   local out = {}
@@ -24,7 +26,7 @@ local function functions(ops)
       args[#args + 1] = "const View &" .. outs[k]
     end
     local doc = c.comment_lines(op.doc)
-    if #op.params > 0 then doc[#doc + 1] = "Parameters: " .. c_functions.params_text(op) .. "." end
+    if #op.params > 0 then doc[#doc + 1] = "Parameters: " .. c_functions.params_text(op, AXES) .. "." end
     args[#args + 1] = "const Call &call = Call()"
     out[#out + 1] = string.format([[
 // %s

@@ -100,20 +100,15 @@ typedef struct adjoint_view {
 /* A tensor along the walk: place e - 1 of the scan first. shift: the tensor's place at place 0 of the scan, both counted as the scan does. */
 static void set_view(const qn_tensor *tensor, const qn_scan_axis *axis, int64_t e, int64_t shift, adjoint_view *view) {
   const int64_t in_scan = e - 1 + shift, at = axis->is_reverse ? tensor->shape[axis->axis] - 1 - in_scan : in_scan;
-  int64_t step = 1;
   view->tensor = *tensor;
-  for (int32_t d = tensor->ndim - 1; d >= 0; d--) {
-    view->shape[d] = tensor->shape[d];
-    view->strides[d] = tensor->strides ? tensor->strides[d] : step;
-    step *= tensor->shape[d];
-  }
+  qn_row_strides(tensor, view->strides);
+  for (int32_t d = 0; d < tensor->ndim; d++) view->shape[d] = tensor->shape[d];
   view->tensor.ref = qn_ref_move(tensor->ref, at * view->strides[axis->axis] * tensor->size);
   if (!axis->is_reverse) view->strides[axis->axis] = -view->strides[axis->axis];
   view->shape[axis->axis] = e;
   view->tensor.shape = view->shape;
   view->tensor.strides = view->strides;
   view->tensor.compact = 0;
-  view->tensor.n_elements = 0; /* not read */
 }
 
 /* The work of all slices. A tile is some rows. */

@@ -371,16 +371,14 @@ __attribute__((noinline)) static quern_status check_found(const compact_walk *ca
   return qn_tensor_check_apart(info->name, info->args, &call->nest, nest, call->sizes);
 }
 
-/* A stride in bytes. Of an extent of 1 it may be any number: the product wraps. */
-static int64_t bytes_of(int64_t size, int64_t stride) { return (int64_t)((uint64_t)size * (uint64_t)stride); }
-
 /* Sets the output's strides and the kernels that write it. */
 static void begin_fill(const compact_walk *call, compact_finding *finding) {
   const qn_tensor *out = &call->out;
-  const int64_t size = out->size, *strides = out->strides;
+  const int64_t size = out->size;
   const int32_t log2 = __builtin_ctz(out->size), columns = columns_of(call);
-  finding->stride[0] = bytes_of(size, strides ? strides[0] : columns < 0 ? 1 : columns);
-  finding->stride[1] = columns < 0 ? 0 : bytes_of(size, strides ? strides[1] : 1);
+  finding->stride[1] = 0;
+  for (int32_t d = 0; d < out->ndim; d++) /* along an extent of 1 any number may stand */
+    finding->stride[d] = size * (out->strides && out->shape[d] != 1 ? out->strides[d] : d == 0 && columns >= 0 ? columns : 1);
   finding->scatter = columns < 0 && finding->stride[0] != size ? qn_job_kernel(qn_packs.scatter[log2], NULL) : NULL;
   if (columns >= 0) finding->coordinate = qn_job_kernel(qn_compact_packs.coordinate[finding->stride[0] != size], NULL);
 }

@@ -96,19 +96,14 @@ static quern_status scan_result(const qn_builtin *builtin, const uint8_t *in_dty
 static qn_tensor shifted(const qn_tensor *tensor, int32_t axis, int64_t first, int64_t extent, int is_reverse, int64_t *shape,
                          int64_t *strides) {
   qn_tensor moved = *tensor;
-  int64_t step = 1;
-  for (int32_t d = tensor->ndim - 1; d >= 0; d--) {
-    shape[d] = tensor->shape[d];
-    strides[d] = tensor->strides ? tensor->strides[d] : step;
-    step *= tensor->shape[d];
-  }
+  qn_row_strides(tensor, strides);
+  for (int32_t d = 0; d < tensor->ndim; d++) shape[d] = tensor->shape[d];
   shape[axis] = extent;
   if (extent) moved.ref = qn_ref_move(moved.ref, (is_reverse ? extent - 1 : first) * strides[axis] * tensor->size);
   if (is_reverse) strides[axis] = -strides[axis];
   moved.shape = shape;
   moved.strides = strides;
   moved.compact = 0;
-  moved.n_elements = 0; /* not read */
   return moved;
 }
 

@@ -141,10 +141,7 @@ quern_status qn_row_decide(const quern_op_info *info, const qn_row_program *prog
     return qn_status_fail(QUERN_E_LIMIT, "%s: %d operands and %d axes that cannot be merged are more than a kernel's arguments hold",
                           info->name, decision->n_operands, decision->nest.n_reduced);
   for (int32_t k = 0; k < decision->n_operands && decision->count == 0; k++)
-    if (k < info->n_in || operands->tensor[k].n_elements == 0) { /* in no memory: strides may be any numbers */
-      decision->sizes[k] = 0;
-      for (int32_t d = 0; d < decision->nest.rank; d++) decision->nest.stride[k][d] = 0;
-    }
+    if (k < info->n_in || operands->tensor[k].n_elements == 0) decision->sizes[k] = 0; /* in no memory */
   if ((status = qn_decide_convert(info, decision, call, &decision->params))) return status;
   if ((status = qn_row_check_still(info, operands->reduced, &decision->nest))) return status;
   if (decision->nest.n_elements == 0 || !operands->has_data) return QUERN_OK;

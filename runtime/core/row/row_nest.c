@@ -13,6 +13,8 @@ quern_status qn_row_axes(const char *op, int64_t given, int32_t ndim, uint32_t *
   *axes = (uint32_t)all;
   if (given == -1) return QUERN_OK;
   *axes = (uint32_t)bits;
+  if (given == INT64_MIN)
+    return qn_status_fail(QUERN_E_ARGUMENT, "%s: axes were made of an axis that is out of bounds, or given twice", op);
   if (bits & ~all)
     return qn_status_fail(QUERN_E_ARGUMENT, "%s: axes is 0x%llx, a bit for each axis, but the inputs have %d dimension%s; -1 is all",
                           op, (unsigned long long)bits, ndim, ndim == 1 ? "" : "s");
@@ -30,28 +32,30 @@ int32_t qn_row_shape(int32_t ndim, const int64_t *shape, uint32_t axes, int keep
   return n;
 }
 
+void qn_row_strides(const qn_tensor *tensor, int64_t *strides) {
+  int64_t step = tensor->n_elements != 0;
+  for (int32_t d = tensor->ndim - 1; d >= 0; d--) {
+    strides[d] = tensor->shape[d] == 1 || !step ? 0 : tensor->strides ? tensor->strides[d] : step;
+    if (step) step *= tensor->shape[d];
+  }
+}
+
 /* The strides of an operand in bytes along the dimensions of the whole shape, outermost first; 0 where it is broadcast or reduced. */
 static void strides_of(const qn_tensor *tensor, int32_t ndim, uint32_t axes, int is_reduced, int64_t *stride) {
   const int32_t n_axes = __builtin_popcount(axes), with_ones = is_reduced && tensor->ndim == ndim;
-  int64_t compact[QUERN_MAX_NDIM], step = tensor->size;
-  for (int32_t d = tensor->ndim - 1; d >= 0; d--) {
-    compact[d] = tensor->strides ? (int64_t)((uint64_t)tensor->strides[d] * tensor->size) : step;
-    step = (int64_t)((uint64_t)step * (uint64_t)tensor->shape[d]);
-  }
+  int64_t own[QUERN_MAX_NDIM];
+  qn_row_strides(tensor, own);
   if (is_reduced) {
     int32_t at = 0;
     for (int32_t d = 0; d < ndim; d++) {
       const int is_axis = axes >> d & 1;
-      stride[d] = is_axis ? 0 : compact[at];
+      stride[d] = is_axis ? 0 : own[at] * tensor->size;
       at += !is_axis || (with_ones && n_axes);
     }
     return;
   }
   const int32_t missing = ndim - tensor->ndim;
-  for (int32_t d = 0; d < ndim; d++) {
-    const int32_t own = d - missing;
-    stride[d] = own < 0 || tensor->shape[own] == 1 ? 0 : compact[own];
-  }
+  for (int32_t d = 0; d < ndim; d++) stride[d] = d < missing ? 0 : own[d - missing] * tensor->size;
 }
 
 /* Appends a dimension to the nest, or merges it into the last one, if `may_merge` and every operand lies so. */

@@ -15,6 +15,9 @@ quern_status qn_row_axes(const char *op, int64_t given, int32_t ndim, uint32_t *
 /* The shape of a reduced output. Returns its rank. */
 int32_t qn_row_shape(int32_t ndim, const int64_t *shape, uint32_t axes, int keepdims, int64_t *reduced);
 
+/* The strides of a tensor, in items; 0 where any number may stand: along an extent of 1, and in a tensor without elements. */
+void qn_row_strides(const qn_tensor *tensor, int64_t *strides);
+
 /* Builds a nest. Its first nest->n_joined dimensions are the joined axes, innermost first. The dimensions up to nest->n_reduced are the
  * further axes, and the rest are kept. Dimensions of extent 1 are dropped, adjacent ones merged where order and every
  * operand allow it. *count: the elements of a row. If that is 0, the nest has only the dimensions that are kept. nest->n_elements: 0 if

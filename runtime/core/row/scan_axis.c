@@ -40,11 +40,9 @@ quern_status qn_scan_axis_read(const quern_op_info *info, const quern_call *call
 void qn_scan_axis_fill(const qn_tensor *out, int32_t axis, int64_t at, double value) {
   const quern_scalar scalar = {.kind = QUERN_F64, .v = {.f = {value, 0}}};
   uint64_t bits[2] = {0}; /* of what no integer is */
-  int64_t index[QUERN_MAX_NDIM] = {0}, strides[QUERN_MAX_NDIM], step = out->size;
-  for (int32_t d = out->ndim - 1; d >= 0; d--) {
-    strides[d] = out->strides ? out->strides[d] * out->size : step;
-    step *= out->shape[d];
-  }
+  int64_t index[QUERN_MAX_NDIM] = {0}, strides[QUERN_MAX_NDIM];
+  qn_row_strides(out, strides);
+  for (int32_t d = 0; d < out->ndim; d++) strides[d] *= out->size;
   qn_params_number(&scalar, out->dtype, bits);
   char *to = qn_row_moved(qn_ref_address(out->ref), at * strides[axis]);
   for (;;) {

@@ -62,7 +62,7 @@ static void views() {
   add({quern::View(&grid[0][0], {2, 3}), x}, {quern::View(&grid[0][0], {2, 3})});
   check(grid[1][0] == 5 && grid[1][2] == 3, "a pointer and a shape, in place");
   const Matrix turned{&grid[0][0], {3, 2}, {1, 3}};
-  sum({turned}, {sums}, {{"axes", 2}});
+  sum({turned}, {sums}, {{"axes", quern::Axes{1}}});
   check(sums[0] == 7 && sums[2] == 3, "data(), shape(), strides()");
   const std::vector<long> shape = {3}, backwards = {-1};
   relu({quern::View(x.data() + 2, shape, backwards)}, {y});
@@ -96,6 +96,53 @@ static void views() {
   check(y[0] == 1 && y[1] == 1.5F && y[2] == -1, "functions of ops, parameters by name");
 }
 
+static void axes() {
+  float cube[24], out[24], total;
+  for (int k = 0; k < 24; k++) cube[k] = static_cast<float>(k);
+  const quern::View x(cube, {2, 3, 4});
+  const quern::Op sum("sum");
+  sum({x}, {quern::View(out, {2, 3})}, {{"axes", quern::Axes{-1}}});
+  check(out[0] == 6 && out[5] == 86, "the last axis, which is -1, not all");
+  constexpr quern::Axes ends{0, -1}, first{0};
+  sum({x}, {quern::View(out, {3})}, {{"axes", ends}});
+  check(out[0] == 60 && out[2] == 124, "the first and the last");
+  sum({x}, {total}, {{"axes", quern::Axes::all()}});
+  check(total == 276, "all");
+  sum({x}, {quern::View(out, {2, 3, 4})}, {{"axes", quern::Axes{}}});
+  check(out[23] == 23, "none");
+  sum({x}, {quern::View(out, {3, 4})}, {{"axes", quern_scalar_i64(1)}});
+  check(out[0] == 12 && out[11] == 34, "a bit mask as the C API takes it");
+  quern::cumulative_sum(x, quern::View(out, {2, 3, 4}), {{"axes", first}});
+  check(out[0] == 0 && out[12] == 12, "of a scan");
+  quern::vecdot(quern::View(cube, {4}), x, quern::View(out, {2, 3}), {{"axes", quern::Axes{-1}}});
+  check(out[0] == 14 && out[5] == 134, "counted in the shape that the inputs are broadcast to");
+  const quern::Plan plan = sum.prepare({x}, {quern::View(out, {2, 4})}, {{"axes", quern::Axes{1}}});
+  plan.run({cube}, {out});
+  check(out[0] == 12 && out[7] == 57, "of a plan");
+
+  const quern::Op clip("clip"), scan("cumulative_sum");
+  const auto says = [&](const quern::Op &op, const quern::Call &call, const char *part) {
+    const quern::Status status = op.try_call({x}, {quern::View(out, {2, 3, 4})}, call);
+    check(status.code() == QUERN_E_ARGUMENT && has(status.text(), part), part);
+    if (!has(status.text(), part)) std::printf("  it says: %s\n", status.text().c_str());
+  };
+  says(sum, {{"axes", -1}}, "sum: axes is a plain number, an axis or a bit mask: write Axes{1}, Axes{-1} for the last");
+  says(sum, {{"axes", 1}}, "plain number");
+  says(sum, {{"axes", 1.0}}, "plain number");
+  says(scan, {{"axes", 1}}, "cumulative_sum: axes is a plain number");
+  says(scan, {{"axes", ends}}, "exactly one of 3 dimensions");
+  says(sum, {{"axes", quern::Axes{3}}}, "sum: axis 3 is out of bounds for 3 dimensions: expected -3 to 2");
+  says(sum, {{"axes", quern::Axes{0, -4}}}, "axis -4 is out of bounds for 3 dimensions");
+  says(sum, {{"axes", quern::Axes{32}}}, "axis 32 is out of bounds for 3");
+  says(sum, {{"axes", quern::Axes{-2147483647 - 1}}}, "axis -2147483648 is out of bounds for 3");
+  says(sum, {{"axes", quern::Axes{2, -1}}}, "axis -1 is given twice");
+  says(sum, {{"axes", quern::Axes{1, 1}}}, "axis 1 is given twice");
+  says(clip, {{"min", quern::Axes{0}}}, "clip: min is a number: it takes no Axes");
+  float one = 1;
+  const quern::Status none = sum.try_call({one}, {total}, {{"axes", quern::Axes{0}}});
+  check(has(none.text(), "axis 0 is out of bounds for 0 dimensions"), "an axis of a number");
+}
+
 static void errors() {
   std::vector<float> x = {1, 2, -3}, y(3), two(2);
   const std::vector<float> constant = x;
@@ -123,7 +170,7 @@ static void handles() {
   moved.run({x.data()}, {z.data()});
   check(z == y, "a plan");
   check(moved.try_run({nullptr}, {z.data()}).code() == QUERN_E_ARGUMENT, "its errors");
-  const std::vector<quern_shape> shapes = quern::Op("sum").shapes({quern::View(x.data(), {1, 3})}, {{"axes", 2}, {"keepdims", 1}});
+  const std::vector<quern_shape> shapes = quern::Op("sum").shapes({quern::View(x.data(), {1, 3})}, {{"axes", quern::Axes{-1}}, {"keepdims", 1}});
   check(shapes.size() == 1 && shapes[0].ndim == 2 && shapes[0].shape[1] == 1 && shapes[0].dtype.bits == 32, "shapes");
   float columns[4] = {1, -2, 3, 4}, memory[4] = {9, 9, 9, 9};
   const quern::View turned(columns, {2, 2}, {1, 2}), kept(memory, other.shapes({turned})[0]);
@@ -220,6 +267,7 @@ static void allocators() {
 int main() {
   std::setvbuf(stdout, nullptr, _IONBF, 0); // what is wrong is seen also if an exception ends it
   views();
+  axes();
   errors();
   handles();
   run_time();
