@@ -39,7 +39,7 @@ function M.compute_type(_, op, T) return elementwise.is_listed(op, T) and "f64" 
 
 function M.promotion() return "COMMON" end
 
-function M.want(_, _, wanted) wanted.f64 = true end
+function M.add_dtypes(_, _, wanted) wanted.f64 = true end
 
 return M
 ]==],
