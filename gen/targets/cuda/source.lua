@@ -133,8 +133,8 @@ local function entry_of_op(model, op, request)
     if name == moved and not is_condition then dtypes[k] = bits end
   end
   record.dtypes, record.moved = dtypes, moved
-  local dag, why, kind = expr.op_dag(model, op, bits)
-  if not dag then return nil, why, kind end
+  local dag, why, kind_of_error = expr.op_dag(model, op, bits)
+  if not dag then return nil, why, kind_of_error end
   return { record = record, dag = dag }
 end
 
