@@ -260,7 +260,7 @@ local function check_bodies(model, first, built, heavy)
       if kinds.of(op).has_body then
         dag, message, kind = expr.op_dag(model, op, K)
       else
-        message, kind = states.trouble(model, op, K)
+        message, kind = states.failure(model, op, K)
       end
       if not dag and not message then -- a scan without a fault
         steps = steps + 1

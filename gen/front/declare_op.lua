@@ -73,7 +73,7 @@ local function schema(declared)
 end
 
 -- What is wrong with a bound of an op: ulp is that of the dtype it computes in.
-local function bound_trouble(types, op, dtype, bound)
+local function bound_failure(types, op, dtype, bound)
   local t = types.by_name[dtype]
   if not t or math.type(bound) == nil or not (bound >= 0.5 and bound < 1e6) then
     return "expected { f32 = number >= 0.5, ... }"
@@ -229,8 +229,8 @@ function M.declare(state, index, name, fields, default_inputs, declared)
   end
   if not fields.doc then return fail(state, at, "%s: doc is missing", name) end
   local kind = declared or kinds.of_fields(fields)
-  local trouble = kind.trouble and kind.trouble(fields, state.builtin, model.types)
-  if trouble then return fail(state, at, "%s: %s", name, trouble) end
+  local failure = kind.failure and kind.failure(fields, state.builtin, model.types)
+  if failure then return fail(state, at, "%s: %s", name, failure) end
   if not fields.body and kind.has_body and not kind.body then return fail(state, at, "%s: body is missing", name) end
   if not fields.dtypes then return fail(state, at, "%s: dtypes is missing", name) end
   if default_inputs and fields.inputs then return fail(state, at, "%s: inputs are given by the declarator", name) end
@@ -254,8 +254,8 @@ function M.declare(state, index, name, fields, default_inputs, declared)
   op.inputs = parse_names(state, at, name, fields.inputs or default_inputs, kind.input_types or INPUT_TYPES)
   if not op.inputs then return end
   if #op.inputs > 8 then return fail(state, at, "%s: at most 8 inputs", name) end
-  trouble = kind.check and kind.check(op, fields, model)
-  if trouble then return fail(state, at, "%s: %s", name, trouble) end
+  failure = kind.check and kind.check(op, fields, model)
+  if failure then return fail(state, at, "%s: %s", name, failure) end
   op.counts = parse_inputs(state, at, name, "counts", fields.counts, op)
   op.fraction_in = op.counts and parse_inputs(state, at, name, "fraction", fields.fraction, op)
   if not op.fraction_in then return end
@@ -314,12 +314,12 @@ function M.declare(state, index, name, fields, default_inputs, declared)
   if #op.params > 16 then return fail(state, at, "%s: at most 16 parameters", name) end
   for _, field in ipairs { "ulp", "grad_ulp" } do
     for dtype, bound in pairs(fields[field] or {}) do
-      local bad = bound_trouble(model.types, op, dtype, bound)
+      local bad = bound_failure(model.types, op, dtype, bound)
       if bad then return fail(state, at, "%s: %s: %s", name, field, bad) end
     end
   end
-  trouble = kind.check_outputs and kind.check_outputs(op, fields, model.types)
-  if trouble then return fail(state, at, "%s: %s", name, trouble) end
+  failure = kind.check_outputs and kind.check_outputs(op, fields, model.types)
+  if failure then return fail(state, at, "%s: %s", name, failure) end
   if not parse_grad(state, index, op, fields.grad) then return end
   for k, example in pairs(op.examples) do
     if type(k) ~= "number" or type(example) ~= "table" then

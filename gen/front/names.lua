@@ -17,7 +17,7 @@ local function is_name(name)
 end
 
 -- Why a name cannot be used in C unchanged, as that of an input, an output, a parameter, a function; nil: it can.
-function M.name_trouble(name)
+function M.name_failure(name)
   if type(name) == "string" and select(2, name:gsub("%.", "")) > 1 then return "it has more than one namespace" end
   if not is_name(name) then return "expected [a-z][a-z0-9_]*, at most 64 letters" end
   if reserved[name] or TAKEN[name] then return string.format("'%s' is a word of C, C++ or CUDA", name) end
@@ -26,7 +26,7 @@ function M.name_trouble(name)
   return prefix and string.format("names that begin with %s are the library's own", prefix) or nil
 end
 
-function M.is_free_name(name) return M.name_trouble(name) == nil end
+function M.is_free_name(name) return M.name_failure(name) == nil end
 
 -- Words that mean something in a body already: types, statements.
 function M.is_word_of_bodies(model, name)
@@ -41,7 +41,7 @@ M.TYPED_FUNCTION = { out = true, call = true, ins = true, outs = true }
 function M.op_c_name(name, api_names)
   local namespace, base = name:match "^([a-z][a-z0-9_]*)%.([a-z][a-z0-9_]*)$"
   for _, part in ipairs { namespace or base or name, namespace and base } do
-    local why = M.name_trouble(part)
+    local why = M.name_failure(part)
     if why then return nil, string.format("'%s' cannot be an op's name: %s", source.shown(name), why) end
   end
   local c_name = name:gsub("%.", "_")

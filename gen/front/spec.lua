@@ -37,7 +37,7 @@ local function declare_func(state, index, name, fields)
   if not fields_of.check_fields(state, index, source.shown(name), fields, schema) then return end
   local means_something = names_of.is_word_of_bodies(model, name) or model.primitives[name]
     or (not state.builtin and model.op_of_name[name])
-  local why = names_of.name_trouble(name)
+  local why = names_of.name_failure(name)
   if name:find(".", 1, true) then why = "functions have no namespace" end
   if means_something then why = "it has a meaning in bodies already" end
   if why then return fail(state, at, "'%s' cannot be a function's name: %s", source.shown(name), why) end

@@ -362,9 +362,9 @@ local function evaluate(src, model, in_dtypes, out_dtypes, is_bound)
   local types = model.types
   local body, names = read(src, model, M.MAX_CANONICAL_BYTES, is_bound)
   check_calls(body, model, names)
-  if #in_dtypes ~= #names.inputs then fail("dtype", 1, "dtypes of %d inputs for %d", #in_dtypes, #names.inputs) end
+  if #in_dtypes ~= #names.inputs then fail("dtype", 1, "dtypes of inputs: %d given, expected %d", #in_dtypes, #names.inputs) end
   if out_dtypes and #out_dtypes ~= #names.outputs then
-    fail("dtype", 1, "dtypes of %d outputs for %d", #out_dtypes, #names.outputs)
+    fail("dtype", 1, "dtypes of outputs: %d given, expected %d", #out_dtypes, #names.outputs)
   end
   local state = expr.new_state(model, true)
   local scope = setmetatable({ state = state, source = src, env = {}, keeps_dtypes = true, axes = body.axes }, Host)

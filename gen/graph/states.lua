@@ -52,7 +52,7 @@ function M.of(model, op, K)
 end
 
 -- An error in the bodies of an op for a dtype that it takes: a message and its kind, or nil.
-function M.trouble(model, op, K)
+function M.failure(model, op, K)
   local A = kinds.of(op).accumulator(model.types, op, K)
   local ok, failure = pcall(op.has_states and M.of or expr.combine, model, op, A)
   if ok then return nil end

@@ -32,14 +32,14 @@ M.schema = { of = "string", state = "string", lift = "string table", combine = "
 local EXCLUDED = { "body", "params", "grad", "result", "outputs" }
 
 -- A message about an error in an op's fields, or nil.
-function M.trouble(fields, _, types)
+function M.failure(fields, _, types)
   for _, field in ipairs { "of", "combine" } do
     if fields[field] == nil then return field .. " is missing" end
   end
   for _, field in ipairs(EXCLUDED) do
     if fields[field] ~= nil then return field .. " is not for an adjoint" end
   end
-  return scan.state_trouble(fields, types)
+  return scan.state_failure(fields, types)
 end
 
 -- bodies(field): the bodies of a field, by dtype or kind
@@ -99,7 +99,7 @@ M.class_of, M.shape_params = scan.class_of, scan.shape_params
 -- Why it is no part of an expression.
 function M.refusal() return "each of its results depends on the ones behind; call it by itself" end
 
-M.accumulator, M.want, M.promotion, M.param_dtypes, M.compute_type = row.accumulator, row.want, row.promotion, row.param_dtypes, row.compute_type
+M.accumulator, M.add_dtypes, M.promotion, M.param_dtypes, M.compute_type = row.accumulator, row.add_dtypes, row.promotion, row.param_dtypes, row.compute_type
 function M.result_dtype(_, _, dtype) return dtype end
 
 M.templates = { "rows/scan_adjoint" }

@@ -16,7 +16,7 @@ M.no_outputs = true
 M.no_result = copy.no_result
 
 -- A message about an error in an op's fields, or nil.
-function M.trouble(fields)
+function M.failure(fields)
   if type(fields.casts) == "string" and fields.casts ~= "saturate" then
     return string.format("casts: '%s', expected true or \"saturate\"", source.shown(fields.casts))
   end

@@ -21,7 +21,7 @@ local N_INPUTS = { items = 2, places = 1 }
 local EXCLUDED = { "body", "result", "outputs", "moves", "casts", "params", "ulp", "domain", "examples" }
 
 -- A message about an error in an op's fields, or nil.
-function M.trouble(fields, is_builtin)
+function M.failure(fields, is_builtin)
   if not is_builtin then return "finds: only the library's own ops may give outputs whose shapes depend on values" end
   if not N_INPUTS[fields.finds] then return string.format("finds: '%s', expected items or places", source.shown(fields.finds)) end
   for _, field in ipairs(EXCLUDED) do
@@ -34,7 +34,7 @@ function M.declare(op, fields) op.finds = fields.finds end
 -- A message about an error in the op, or nil.
 function M.check(op)
   local n = N_INPUTS[op.finds]
-  return #op.inputs ~= n and string.format("finds %s of %d inputs", op.finds, n) or nil
+  return #op.inputs ~= n and string.format("inputs: %d given, expected %d for finds = \"%s\"", #op.inputs, n, op.finds) or nil
 end
 
 -- The dtype of the output, where it has one of its own.
@@ -49,7 +49,7 @@ end
 
 M.promotion = copy.promotion
 
-function M.want(_, _, wanted) wanted.bool = true end
+function M.add_dtypes(_, _, wanted) wanted.bool = true end
 
 M.templates = { "find", "count", "coordinate" }
 

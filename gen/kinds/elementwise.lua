@@ -82,7 +82,7 @@ function M.promotion(types, op)
 end
 
 -- Adds to the wanted dtypes (a set) those that the op needs for the dtypes asked for (a list): the floats that integers become.
-function M.want(types, op, wanted, asked)
+function M.add_dtypes(types, op, wanted, asked)
   if not M.is_floating(types, op) then return end
   for _, name in ipairs(asked) do wanted[M.is_double(op) and "f64" or types.by_name[name].floating] = true end
 end

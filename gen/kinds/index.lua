@@ -19,7 +19,7 @@ M.own_inputs, M.own_params = { "index" }, { "count" }
 local EXCLUDED = { "finds", "result", "outputs", "moves", "casts", "grad", "grad_ulp" }
 
 -- A message about an error in an op's fields, or nil.
-function M.trouble(fields, is_builtin)
+function M.failure(fields, is_builtin)
   if not is_builtin then return "index: only the library's own ops may compute from an element's indices" end
   if (fields.inputs or ""):find "%S" then return "index: expected inputs = \"\"" end
   for _, field in ipairs(EXCLUDED) do
@@ -40,7 +40,7 @@ function M.param_dtypes(types, T) return { types.by_name[T].kind == "float" and 
 
 function M.promotion() return "COMMON" end
 
-function M.want(types, op, wanted)
+function M.add_dtypes(types, op, wanted)
   for _, name in ipairs(op.dtypes) do
     if wanted[name] then wanted[M.compute_type(types, op, name)] = true end
   end

@@ -17,7 +17,7 @@
 --   has_indices, promotes           its operands: see index.lua, copy.lua
 --   has_own_nest          its outputs have loops of their own: qn_tensor_check_apart of the runtime
 --   output_dtype, dtypes_words      for documents and reports
---   trouble(fields, is_builtin), declare(op, fields), check(op, fields, model), check_outputs(op, fields, types), result(fields)   what a spec says
+--   failure(fields, is_builtin), declare(op, fields), check(op, fields, model), check_outputs(op, fields, types), result(fields)   what a spec says
 --   declared(model, op)   what follows from it for other ops
 --   derivative_kind, bound_kind     the kind of the ops that are derivatives of its ops, and of a bound as an op
 --   shape_params(op)      parameters that are the kind's, before the op's own; each has a `role`, of M.ROLES; the own ones have none
@@ -36,7 +36,7 @@
 --                         qn_kind.n_positions and .bind of the runtime give; names: both lists in one, made here
 --   refusal(op)           why it is no part of an expression; nil: it may be
 --   param_dtypes(types, T)          the dtypes that parameters are converted to in a call of a promoted or chosen dtype T
---   served, compute_type, kernel_dtypes, promotion, want   dtypes: see elementwise.lua
+--   served, compute_type, kernel_dtypes, promotion, add_dtypes   dtypes: see elementwise.lua
 --   blocks(kit, types, op, wanted, dag_for)       records of its own for the CPU, and whether they are all
 --   packs(kit, add, Ks)                           records that its ops share
 --   templates             those of templates/c that only its records have. A record without a DAG has values(c, types, record),

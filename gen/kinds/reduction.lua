@@ -52,7 +52,7 @@ function M.parse_state(text, types)
 end
 
 -- A message about an error in an op's fields, or nil.
-function M.trouble(fields, is_builtin, types)
+function M.failure(fields, is_builtin, types)
   if fields.combine == nil then return "combine is missing" end
   for _, field in ipairs(EXCLUDED) do
     if fields[field] ~= nil then return field .. " is not for a reduction; write a row that calls it" end
@@ -82,7 +82,7 @@ function M.trouble(fields, is_builtin, types)
     return "picks: only the library's own reductions may give one element"
   end
   if fields.empty == true then return "empty: expected a number, or false: an error" end
-  return row.trouble(fields, is_builtin, types)
+  return row.failure(fields, is_builtin, types)
 end
 
 function M.check(op)

@@ -58,7 +58,7 @@ end
 local WORDS = { wide = true, floating = true }
 
 -- A message about an error in an op's fields, or nil.
-function M.trouble(fields, is_builtin, types)
+function M.failure(fields, is_builtin, types)
   for _, field in ipairs { "special", "cases" } do
     if fields[field] and not is_builtin then return field .. ": only for the library's own ops" end
   end
@@ -119,8 +119,8 @@ end
 function M.promotion(types, op) return elementwise.promotion(types, op) end
 
 -- Adds to the wanted dtypes those of accumulators and results.
-function M.want(types, op, wanted, asked)
-  elementwise.want(types, op, wanted, asked)
+function M.add_dtypes(types, op, wanted, asked)
+  elementwise.add_dtypes(types, op, wanted, asked)
   for _, name in ipairs(asked) do
     local t = types.by_name[name]
     local K = M.compute_type(types, op, name)

@@ -47,7 +47,7 @@ function M.is_found(op, before, x)
 end
 
 -- A message about an error in the fields of a state, or nil.
-function M.state_trouble(fields, types)
+function M.state_failure(fields, types)
   if not fields.state then return nil end
   local parts, why = reduction.parse_state(fields.state, types)
   if not parts then return why end
@@ -57,7 +57,7 @@ function M.state_trouble(fields, types)
 end
 
 -- A message about an error in an op's fields, or nil.
-function M.trouble(fields, is_builtin, types)
+function M.failure(fields, is_builtin, types)
   if fields.combine == nil then return "combine is missing" end
   for _, field in ipairs(EXCLUDED) do
     if fields[field] ~= nil then return field .. " is not for a scan; " .. INSTEAD[field] end
@@ -70,7 +70,7 @@ function M.trouble(fields, is_builtin, types)
   end
   if fields.outputs and not fields.finds and not fields.finish then return "outputs: finish is missing, which assigns them" end
   if fields.initial == nil then return "initial is missing: the result of no elements" end
-  return M.state_trouble(fields, types) or row.trouble(fields, is_builtin, types)
+  return M.state_failure(fields, types) or row.failure(fields, is_builtin, types)
 end
 
 -- Sets the bodies of an op's states. bodies(field): the bodies of a field, by dtype or kind
@@ -125,7 +125,7 @@ function M.refusal() return "each of its results depends on the ones before; cal
 -- "max", "min": what a second output has the places of; nil: there is none.
 function M.sought(op) return op.finds end
 
-M.accumulator, M.want, M.promotion, M.param_dtypes, M.compute_type = row.accumulator, row.want, row.promotion, row.param_dtypes, row.compute_type
+M.accumulator, M.add_dtypes, M.promotion, M.param_dtypes, M.compute_type = row.accumulator, row.add_dtypes, row.promotion, row.param_dtypes, row.compute_type
 
 -- As row.result_dtype. If the op computes in floats, an integer dtype becomes a float first.
 function M.result_dtype(types, op, dtype)

@@ -42,7 +42,7 @@ function M.freeze(root, options)
   local model, inputs, errors = load.load(root, options.specs)
   if #errors > 0 then return nil, errors end
   local prefix = options.prefix or "frozen"
-  local bad_prefix = names.prefix_trouble(prefix)
+  local bad_prefix = names.prefix_failure(prefix)
   if bad_prefix then return nil, { bad_prefix } end
   local specs = {}
   for k, name in ipairs(options.specs or {}) do

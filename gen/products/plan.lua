@@ -69,7 +69,7 @@ function M.wanted_dtypes(model, names, ops, errors)
     for _, input in ipairs(op.inputs) do
       if input.type == "bool" then wanted.bool = true end
     end
-    if kinds.of(op).want then kinds.of(op).want(types, op, wanted, asked) end
+    if kinds.of(op).add_dtypes then kinds.of(op).add_dtypes(types, op, wanted, asked) end
   end
   return wanted
 end
@@ -158,7 +158,7 @@ function M.plan(model, options)
     local dtypes = variants.kernel_dtypes(model.types, op, wanted)
     for _, K in ipairs(dtypes) do
       dag_for(op, K)
-      local message = op.reducer and not kinds.of(op).has_body and states.trouble(model, op, K)
+      local message = op.reducer and not kinds.of(op).has_body and states.failure(model, op, K)
       if message and dag_errors[#dag_errors] ~= message then dag_errors[#dag_errors + 1] = message end
     end
     if #dtypes > 0 then kept[#kept + 1] = op end

@@ -117,7 +117,7 @@ local function broken(model, op)
 end
 
 -- A message about an error in the bound of an op, or nil.
-function M.trouble(model, op)
+function M.failure(model, op)
   if not op.bound then return nil end
   for _, operands in ipairs { op.inputs, op.outputs, op.params } do
     for _, operand in ipairs(operands) do

@@ -59,7 +59,7 @@ function M.spec(root, file)
   if not plan then return nil, errors end
   errors = M.examples(plan)
   for _, message in ipairs(claims.errors(plan)) do errors[#errors + 1] = message end
-  for _, op in ipairs(plan.ops) do errors[#errors + 1] = bounds.trouble(model, op) end
+  for _, op in ipairs(plan.ops) do errors[#errors + 1] = bounds.failure(model, op) end
   if #errors > 0 then return nil, errors end
   local rows = {}
   for _, op in ipairs(plan.ops) do

@@ -221,6 +221,16 @@ refuses('unary "acme.a" { doc = "d", params = { x = 1 }, dtypes = floating, body
         "a parameter called as an input")
 refuses('unary "acme.a" { doc = "d", dtypes = floating, counts = "y", body = "x" }', "counts: 'y' is no input", "what counts is an input")
 accepts('binary "acme.a" { doc = "d", dtypes = floating, counts = "y", body = "ldexp(x, y)" }', "  and may be one")
+refuses('binary "acme.a" { doc = "d", dtypes = numeric, fraction = "z", body = "x" }', "fraction: 'z' is no input", "nor what makes a fraction")
+-- A call on literals alone: in integers, unless an input that makes a fraction is negative.
+local function of_literals(fraction, y)
+  return string.format('binary "acme.power" { doc = "d", dtypes = numeric,%s body = { floating = "pow(x, y)", integer = "x * 0 + 7" } }\n'
+    .. 'unary "acme.b" { doc = "d", dtypes = floating, body = "x * acme.power(4, %s)", examples = { { x = 8, out = %s } } }\n',
+    fraction, y, y == "2" and "56.0" or fraction ~= "" and "2.0" or "56.0")
+end
+accepts(of_literals(' fraction = "y",', "-1"), "  a negative one makes a call on integer literals one in floats")
+accepts(of_literals(' fraction = "y",', "2"), "  one that is not leaves it in integers")
+accepts(of_literals("", "-1"), "  as does a spec that names none")
 refuses('op "acme.a" { doc = "d", inputs = "x, x", dtypes = floating, body = "x" }', "'x' occurs twice", "an input twice")
 
 tap.diag("names under a prefix")

@@ -407,7 +407,7 @@ refuses {
   { "x \xc3\x97 2", "f32", "syntax", "the byte 0xc3 does not belong to the expression language: write *" },
   { "\xe2\x80\x9cx\xe2\x80\x9d", "f32", "syntax", "language: names are written without quotes" },
   { "x", "b32", "dtype", "unknown dtype 'b32'" },
-  { "x", "f32 f32", "dtype", "dtypes of 2 inputs for 1" },
+  { "x", "f32 f32", "dtype", "dtypes of inputs: 2 given, expected 1" },
 }
 
 local dag, message, kind = host.host_dag(model, "y = x; z = x > 0", { "f32" }, { "i32", "bool" })

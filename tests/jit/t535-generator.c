@@ -445,7 +445,7 @@ static void check_sources(qn_generator *g) {
   } rows[] = {{"x0 + ", "f32", 1, QUERN_E_SYNTAX, "expression:1:6: expected a value"},
               {"expp ( x0 )", "f32", 1, QUERN_E_NOTFOUND, "unknown function 'expp', did you mean 'exp'?"},
               {"x0 + 1", "bool", 1, QUERN_E_DTYPE, "bool with the number 1"},
-              {"x0", "f32", 2, QUERN_E_DTYPE, "dtypes of 2 inputs for 1"},
+              {"x0", "f32", 2, QUERN_E_DTYPE, "dtypes of inputs: 2 given, expected 1"},
               {"x0", "f33", 1, QUERN_E_DTYPE, "unknown dtype 'f33'"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     text = source(g, rows[i].canonical, rows[i].dtype, rows[i].n_in, 1, &s);

@@ -215,7 +215,7 @@ function Dag:rare_conditions(outputs, searched)
     if not is_taken then condition = self:make("lnot", "bool", { condition }) end
     return joined("and", demand.condition, condition, demand.terms + 1) or demand
   end
-  local function want(node, demand)
+  local function add_demand(node, demand)
     local known = demand_of[node]
     if not reaches[node] or known == ALWAYS then return end
     if known and demand ~= ALWAYS and known.condition ~= demand.condition then
@@ -224,23 +224,23 @@ function Dag:rare_conditions(outputs, searched)
     demand_of[node] = demand
   end
 
-  for _, node in ipairs(outputs) do want(node, ALWAYS) end
+  for _, node in ipairs(outputs) do add_demand(node, ALWAYS) end
   for k = #list, 1, -1 do -- users first
     local node = list[k]
     local demand, args = demand_of[node], node.args
     if demand and M.is_passed(node, searched) then
-      want(args[1], demand)
-      want(args[3], demand)
+      add_demand(args[1], demand)
+      add_demand(args[3], demand)
       local own = joined("and", demand.condition, args[1], 0)
       local condition = own and own.condition or args[1]
       if not seen[condition] then conditions[#conditions + 1] = condition end
       seen[condition] = true
     elseif demand and (node.op == "select" or node.op == "rare") then
-      want(args[1], demand)
-      if reaches[args[2]] then want(args[2], behind(demand, args[1], true)) end
-      if reaches[args[3]] then want(args[3], behind(demand, args[1], false)) end
+      add_demand(args[1], demand)
+      if reaches[args[2]] then add_demand(args[2], behind(demand, args[1], true)) end
+      if reaches[args[3]] then add_demand(args[3], behind(demand, args[1], false)) end
     elseif demand then
-      for _, arg in ipairs(args) do want(arg, demand) end
+      for _, arg in ipairs(args) do add_demand(arg, demand) end
     end
   end
   return conditions

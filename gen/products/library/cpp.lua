@@ -48,7 +48,8 @@ function M.ops_header(ops)
     .. HEAD .. functions(ops) .. "\n} // namespace quern\n\n#endif\n"
 end
 
--- PREFIX.hpp. text: quern.hpp
+-- PREFIX.hpp. text: quern.hpp. It is a header that users include as it is, so it has no parameters of a template; a few of its lines, which
+-- are found by patterns, are others in a tree.
 function M.tree_header(prefix, text, ops)
   text = text:gsub("^/%*.-%*/\n", "", 1):gsub("\n *// <run time>\n.-\n *// </run time>\n", "\n")
   text = text:gsub('#include "quern%.h"', '#include "' .. prefix .. '.h"'):gsub('"quern: error', '"' .. prefix .. ": error")

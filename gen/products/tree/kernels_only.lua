@@ -123,7 +123,7 @@ function M.generate(root, options)
   local model, inputs, errors = load.load(root, options.specs, options.preview)
   local prefix = options.prefix
   if #errors == 0 then check_options(options, errors) end
-  if #errors == 0 then errors[1] = names.prefix_trouble(prefix, false) or spec.put_under_prefix(model, prefix) end
+  if #errors == 0 then errors[1] = names.prefix_failure(prefix, false) or spec.put_under_prefix(model, prefix) end
   if #errors > 0 then return nil, errors end
   local plan
   plan, errors = planning.plan(model, options)

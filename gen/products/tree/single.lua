@@ -7,7 +7,8 @@ local banner = require "gen.targets.c.banner"
 local M = {}
 
 -- A file of kernels that follows others: a constant table of an earlier one is not defined again, and
--- another one of the same name is renamed. defined: name -> definition, of all files so far
+-- another one of the same name is renamed. By a pattern, since the texts are files of the tree, which have their tables in any case.
+-- defined: name -> definition, of all files so far
 local function without_tables(text, defined)
   local renamed = {}
   text = text:gsub("static const %w+ (q_table_[%w_]+)(%b[] [^\n]* = {\n.-\n};\n)", function(name, definition)

@@ -48,7 +48,8 @@ local function public_header(prefix, quern_h, dlpack_h, ops, notes)
   return text:sub(1, at - 1) .. dlpack_h .. text:sub(at + #"@DLPACK@")
 end
 
--- The core's files are in one folder of a tree. Their names begin with the prefix: see names.op_file.
+-- The core's files are in one folder of a tree. Their names begin with the prefix: see names.op_file. They are compiled for the library as they
+-- are, so they are no templates: their lines of includes are found by patterns.
 local function core_path(prefix, name) return string.format("core/%s_%s", prefix, name) end
 local function flat_includes(text, prefix)
   return (text:gsub('#include "core/[%w_/]-([%w_]+%.h)"', '#include "' .. prefix .. '_%1"'))
@@ -183,7 +184,7 @@ end
 function M.generate(root, options)
   local model, inputs, errors = load.load(root, options.specs, options.preview)
   local prefix = options.prefix or names.LIBRARY
-  if #errors == 0 then errors[1] = names.prefix_trouble(prefix, options.library) or spec.put_under_prefix(model, prefix) end
+  if #errors == 0 then errors[1] = names.prefix_failure(prefix, options.library) or spec.put_under_prefix(model, prefix) end
   if #errors > 0 then return nil, errors end
   without.check(options, "library", errors)
   local list, is_asked = chosen_targets(options, errors)

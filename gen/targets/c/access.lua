@@ -34,21 +34,21 @@ end
 
 -- Casts of a kernel's inputs: a NaN keeps its bits, since results are made canonical when they are stored.
 M.WIDEN = { bf16 = "q_bf16_f32(%s)", f16 = "q_f16_f32(%s, q_zero)" }
--- The cast of a whole strip, from the address FROM to the address TO. Compilers turn a loop into casts of single elements, or GCC into halves.
+-- The lines that cast a whole strip, from an address to another. Compilers turn a loop into casts of single elements, or GCC into halves.
 M.WIDEN_STRIP = {
-  f16 = { "q_widen_32(TO, FROM, 0);" },
-  bf16 = {
+  f16 = function(to, from) return { "q_widen_32(" .. to .. ", " .. from .. ", 0);" } end,
+  bf16 = function(to, from) return {
     "#if Q_STRIP_BYTES == 64 && !defined(__clang__)",
-    "const q_strip_i16_32 half = *(const q_strip_i16_32_u *)(FROM);",
+    "const q_strip_i16_32 half = *(const q_strip_i16_32_u *)(" .. from .. ");",
     "const q_strip_u32_32 wide = (q_strip_u32_32)__builtin_ia32_pmovzxwd512_mask(half, (q_strip_i32_32){0}, (i16)-1);",
     "#elif Q_STRIP_BYTES == 32 && !defined(__clang__)",
-    "const q_strip_i16_32 half = *(const q_strip_i16_32_u *)(FROM);",
+    "const q_strip_i16_32 half = *(const q_strip_i16_32_u *)(" .. from .. ");",
     "const q_strip_u32_32 wide = (q_strip_u32_32)__builtin_ia32_pmovzxwd256(half);",
     "#else",
-    "const q_strip_u32_32 wide = __builtin_convertvector(*(const q_strip_bf16_s_32_u *)(FROM), q_strip_u32_32);",
+    "const q_strip_u32_32 wide = __builtin_convertvector(*(const q_strip_bf16_s_32_u *)(" .. from .. "), q_strip_u32_32);",
     "#endif",
-    "*(q_strip_u32_32_u *)(TO) = wide << 16;",
-  },
+    "*(q_strip_u32_32_u *)(" .. to .. ") = wide << 16;",
+  } end,
 }
 -- The narrowing cast of a computed value. Any NaN among these is the canonical NaN.
 M.NARROW = { bf16 = "(bf16_s)q_f32_bf16(%s)" }

@@ -41,6 +41,9 @@ function Emitter:argument(node, bits)
 end
 
 function Emitter:expression(node)
+  if self.any_nan and node.op == "cast" and node.type == "f64" and node.args[1].type == "f32" then
+    return string.format("(f64)(%s)", self:argument(node.args[1]))
+  end
   local bits = node.type == "bool" and self.width[node] or self.types.by_name[node.type].bits
   return spelling.expression(self.types, "c", node, { m = bits }, self.tables, function(k)
     local arg = node.args[k]
@@ -49,10 +52,11 @@ function Emitter:expression(node)
 end
 
 -- The statements that compute `nodes` (in order) for variables already named in `names` (node -> name).
--- options: locals (of targets/locals.lua), tables (list -> C name), without_rare, widths (of inputs that are conditions; else 8). Returns lines and the emitter; its
+-- options: locals (of targets/locals.lua), tables (list -> C name), without_rare, widths (of inputs that are conditions; else 8), any_nan
+-- (casts of floats to wider ones may give any NaN). Returns lines and the emitter; its
 -- :argument(node) names a result.
 function M.emit(types, nodes, names, options)
-  local self = setmetatable({ types = types, name = {}, width = {}, tables = options.tables or {} }, Emitter)
+  local self = setmetatable({ types = types, name = {}, width = {}, tables = options.tables or {}, any_nan = options.any_nan }, Emitter)
   for node, name in pairs(names) do self.name[node] = name end
   local lines = {}
   for _, node in ipairs(nodes) do

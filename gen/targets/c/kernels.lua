@@ -75,16 +75,16 @@ end
 
 M.DEEP = 40 -- operations that wait for one another: more than a processor overlaps with those of the next elements
 
--- The pragma before a kernel's loops, a special one with casts of f16; and the pragma before its main loop, a special one if the
--- body is deep.
-local function loop_pragmas(record, nodes)
-  local is_f16, is_stored = false, false
+-- The pragma before a kernel's loops, a special one with casts of a dtype that is cast in blocks; and the pragma before its main loop,
+-- a special one if the body is deep.
+local function loop_pragmas(types, record, nodes)
+  local has_casts, is_stored = false, false
   for _, node in ipairs(nodes) do
-    is_f16 = is_f16 or (node.op == "round" and node.name == "f16")
+    has_casts = has_casts or (node.op == "round" and types.by_name[node.name].casts_in_blocks)
     is_stored = is_stored or node.is_stored
   end
-  for _, dtype in ipairs(record.dtypes) do is_f16 = is_f16 or (dtype == "f16" and not is_stored) end
-  if is_f16 then return "Q_IVDEP_F16", "Q_IVDEP_F16" end
+  for _, dtype in ipairs(record.dtypes) do has_casts = has_casts or (types.by_name[dtype].casts_in_blocks and not is_stored) end
+  if has_casts then return "Q_IVDEP_F16", "Q_IVDEP_F16" end
   return "Q_IVDEP", dag_of.depth(nodes) > M.DEEP and "Q_IVDEP_DEEP" or "Q_IVDEP"
 end
 
@@ -137,29 +137,30 @@ local function split_conditions(types, conditions)
   return thresholds, others
 end
 
--- The search of a loop without rare blocks for elements that need one: its accumulators, { type, name, value, next, both }, and
--- the condition on them after the loop. value: the accumulator after one more element, $1 being the one before; next: the same
--- with `name` for $1; both: `name` combined with an item of the array `name`_of.
+-- The search of a loop without rare blocks for elements that need one: its accumulators, { type, name, next, next_of, both }, and
+-- the condition on them after the loop. The accumulator is `name`, or in strips an item of the array `name`_of. next, next_of: either of
+-- them after one more element; both: `name` combined with an item.
 local function search_of(thresholds, others, emitter)
   local search, tests = {}, {}
+  -- after(before) -> text of the accumulator after one more element; both: format of two
+  local function add(type_name, name, both, after)
+    local item = name .. "_of[l]"
+    search[#search + 1] = { type = type_name, name = name, next = after(name), next_of = after(item), both = both:format(name, item) }
+  end
   for k, threshold in ipairs(thresholds) do
     local value = threshold.value:format(emitter:argument(threshold.node))
     local name, last = "most_" .. k - 1, c.literal(threshold.type, threshold.least - 1)
-    search[k] = { type = threshold.type, name = name, value = string.format("q_most_%s($1, %s, %s)", threshold.type, value, last),
-                  both = string.format("q_more_%s($1, $2)", threshold.type) }
+    add(threshold.type, name, "q_more_" .. threshold.type .. "(%s, %s)", function(before)
+      return string.format("q_most_%s(%s, %s, %s)", threshold.type, before, value, last)
+    end)
     tests[k] = string.format("q_is_past_%s(%s, %s)", threshold.type, name, last)
   end
   if #others > 0 then
     local terms = {}
     for k, node in ipairs(others) do terms[k] = emitter:argument(node, 32) end
     -- xor: a plain or of comparisons is no reduction to Clang
-    local value = string.format("$1 | ((i32)(%s) ^ q_zero)", table.concat(terms, " | "))
-    search[#search + 1] = { type = "i32", name = "any", value = value, both = "$1 | $2" }
+    add("i32", "any", "%s | %s", function(before) return string.format("%s | ((i32)(%s) ^ q_zero)", before, table.concat(terms, " | ")) end)
     tests[#tests + 1] = "any != 0"
-  end
-  for _, found in ipairs(search) do
-    local function of(form, second) return (form:gsub("%$1", found.name):gsub("%$2", second or "")) end
-    found.next, found.both = of(found.value), of(found.both, found.name .. "_of[l]")
   end
   return search, table.concat(tests, " || ")
 end
@@ -262,7 +263,7 @@ local function elementwise_values(types, record, dag, templates, tables)
     return table.move(lines, 1, #lines, #all + 1, all), emitter
   end
   local body, emitter = text_of(dag.outputs, false)
-  local ivdep, ivdep_main = loop_pragmas(record, dag_of.order(dag.outputs))
+  local ivdep, ivdep_main = loop_pragmas(types, record, dag_of.order(dag.outputs))
   local apart = apart_text(operands, outputs)
   local values = {
     rank = record.rank, linkage = record.fused and "Q_FN " or "", params = params, strides = kept(strides, operands),
@@ -322,7 +323,7 @@ local function pack_values(types, record)
     hoisted[1] = string.format("const %s in_x = %s;", input.element, load)
     value = "in_x"
   end
-  local ivdep, ivdep_main = loop_pragmas(record, {})
+  local ivdep, ivdep_main = loop_pragmas(types, record, {})
   return {
     rank = record.rank, linkage = "", params = {}, strides = strides, operands = operands, n_operands = #operands,
     hoisted = hoisted, body = body, ivdep = ivdep, ivdep_main = ivdep_main,
@@ -363,9 +364,8 @@ function kit.widen_one(types, dtype, text) return access.widen(types, dtype):for
 
 -- The lines that widen a strip of a stored dtype to 32-bit elements.
 function kit.widen_strip(types, dtype, from, to)
-  local lines = {}
-  for k, line in ipairs(access.WIDEN_STRIP[dtype] or {}) do lines[k] = line:gsub("TO", to):gsub("FROM", from) end
-  if #lines > 0 then return lines end
+  local own = access.WIDEN_STRIP[dtype]
+  if own then return own(to, from) end
   return { "Q_IVDEP_STRIP", string.format("for (int l = 0; l < Q_STRIP_32; l++) (%s)[l] = %s;", to, access.widen(types, dtype):format("(" .. from .. ")[l]")) }
 end
 
@@ -428,8 +428,7 @@ local function direct_of(types, record, dag)
   end
   if n > M.DIRECT or #moved == 0 or #arguments > 4 or #dag.outputs ~= 1 or dag.outputs[1].type ~= record.dtypes[#record.dtypes] then return nil end
   local locals = locals_of.new(template.parse("", ""), {}, { "x0", "x1", "x2", "x3", "x4", "l", "t", "at" }, dag.outputs)
-  local lines, emitter = target_c.emit(types, dag_of.order(dag.outputs), variable_of, { locals = locals })
-  for k, line in ipairs(lines) do lines[k] = is_raw and line or line:gsub("q_cast_f32_f64%(", "(f64)(") end -- any NaN may pass
+  local lines, emitter = target_c.emit(types, dag_of.order(dag.outputs), variable_of, { locals = locals, any_nan = not is_raw })
   if is_cast then table.insert(lines, 1, "(void)q_zero;") end
   return { parameters = table.concat(parameters, ", "), lines = lines, result = emitter:argument(dag.outputs[1]), arguments = arguments, moved = moved }
 end

@@ -20,7 +20,7 @@ for name in ([[aio assert complex cpio ctype dirent dlfcn errno fcntl features f
   nvrtc]]):gmatch "%S+" do HEADERS[name] = true end
 
 -- What is wrong with a prefix; nil: nothing. The library's own are taken.
-function M.prefix_trouble(prefix, is_library)
+function M.prefix_failure(prefix, is_library)
   if HEADERS[prefix] then return string.format("--prefix: '%s': the tree's header would hide <%s.h>", prefix, prefix) end
   if reserved[prefix] then return string.format("--prefix: '%s' is a word of C, C++ or CUDA", prefix) end
   local is_ours = prefix == M.LIBRARY or prefix:find "^q[nkcj]?$"

@@ -2,7 +2,7 @@
 --
 -- Kernels with the same machine code: their texts differ only in the name, or in the signedness of integers that no operation
 -- depends on. The first of them is compiled; the rows of the others have its function, by their record's `code`. Compares
--- texts, makes none.
+-- texts, makes none. Patterns serve here: only the finished texts show that two kernels are the same.
 
 local dag_of = require "gen.graph.dag.dag"
 

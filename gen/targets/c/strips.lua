@@ -150,7 +150,7 @@ local function cut_of(types, roots, variable_of, options)
 end
 
 -- Whether a kernel's main loop goes over strips. Its operands must be contiguous, and it must look up small tables or be built
--- ahead for f16 and cast (only such records have a D; Clang, which compiles at run time, vectorises the casts itself).
+-- ahead for a dtype that is cast in blocks, and cast (only such records have a D; Clang, which compiles at run time, vectorises the casts itself).
 function M.serves(types, record, operands, roots, is_rare)
   for _, operand in ipairs(operands) do
     if operand.is_used and operand.class ~= "c" and not (operand.is_input and operand.class == "b") then return false end
@@ -158,10 +158,14 @@ function M.serves(types, record, operands, roots, is_rare)
   for _, node in ipairs(dag_of.order(roots)) do
     if is_lookup(node) then return true end
   end
-  return record.D == "f16" and not roots[1].is_stored and (not is_rare or record.dag) and width_of(types, roots) == 32
+  local D = types.by_name[record.D]
+  return D and D.casts_in_blocks and not roots[1].is_stored and (not is_rare or record.dag) and width_of(types, roots) == 32
 end
 
-local function is_half(operand, node) return operand.dtype == "f16" and node.type == "f32" end
+local function is_cast_in_blocks(types, operand, node)
+  local t = types.by_name[operand.dtype]
+  return t.casts_in_blocks and node.type == t.compute
+end
 
 -- The stores at the end of the last stage's loop, of results and of the search, and the texts that follow that loop.
 local function ends_of(types, loop, cut)
@@ -173,11 +177,11 @@ local function ends_of(types, loop, cut)
     after[#after + 1] = string.format("%s_%d(%s, give_%s);", store, cut.bits, to, operand.short)
   end
   for _, found in ipairs(loop.search) do
-    at_end[#at_end + 1] = string.format("%s_of[l] = %s;", found.name, (found.value:gsub("%$1", found.name .. "_of[l]")))
+    at_end[#at_end + 1] = string.format("%s_of[l] = %s;", found.name, found.next_of)
   end
   for k, result in ipairs(loop.results) do
     local operand, node = loop.operands[#loop.dag.inputs + k], loop.dag.outputs[k]
-    if is_half(operand, node) then
+    if is_cast_in_blocks(types, operand, node) then
       node = dag_of.value_of(node, loop.is_rare)
       give(operand, result, "f32", "q_narrow", access.output(types, "f32", node, cut.emitter:argument(node)))
     elseif node.type == "bool" then
@@ -202,16 +206,16 @@ local function take_inputs(types, loop, cut)
     for _, stage in ipairs(operand.class == "c" and cut.stages or {}) do
       if stage.inputs[node] then
         local load = string.format("strip_%s[l]", operand.short)
-        local line = is_half(operand, node) and string.format("const f32 %s = %s;", operand.name, load)
+        local line = is_cast_in_blocks(types, operand, node) and string.format("const f32 %s = %s;", operand.name, load)
           or access.input(types, operand, node, load)
         table.insert(stage.lines, 1, line)
         is_taken = true
       end
     end
-    if is_taken and is_half(operand, node) then
+    if is_taken and is_cast_in_blocks(types, operand, node) then
       cut:array("f32", "strip_" .. operand.short)
-      takes[#takes + 1] = string.format("q_widen_%d(strip_%s, (const f16_s_u *)%s + first, q_zero);", cut.bits, operand.short,
-                                        operand.row)
+      takes[#takes + 1] = string.format("q_widen_%d(strip_%s, (const %s_u *)%s + first, q_zero);", cut.bits, operand.short,
+                                        operand.element, operand.row)
     elseif is_taken then
       cut:array(operand.element, "strip_" .. operand.short)
       takes[#takes + 1] = string.format("q_take_%s_%d(strip_%s, (const %s_u *)%s + first);", operand.element, cut.bits,

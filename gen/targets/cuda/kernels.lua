@@ -116,13 +116,13 @@ local function element_text(types, dtype, value)
   return string.format("(%s)%s", t.c, value)
 end
 
--- A stored float as f32; a NaN becomes some NaN. Dtypes that are not here have the plain cast.
-local WIDENED = { f16 = "qc_f32_of_f16_s(%s)", bf16 = "q_from_f32((u32)%s << 16)" }
+-- A stored float as f32; a NaN becomes some NaN. Dtypes that are not here have the plain cast. keeps_sign: of a NaN, too.
+local WIDENED = { f16 = { text = "qc_f32_of_f16_s(%s)" }, bf16 = { text = "q_from_f32((u32)%s << 16)", keeps_sign = true } }
 
 -- The same, and a NaN keeps its sign.
 local function widened_with_sign(types, dtype)
-  local t = types.by_name[dtype]
-  return dtype == "bf16" and WIDENED.bf16 or t.kind == "float" and t.compute ~= dtype and "q_" .. dtype .. "_f32(%s)"
+  local t, widened = types.by_name[dtype], WIDENED[dtype]
+  return widened and widened.keeps_sign and widened.text or t.kind == "float" and t.compute ~= dtype and "q_" .. dtype .. "_f32(%s)"
 end
 
 -- const TYPE in_x = ...; for an input; TYPE is its node's. moved: the dtype of bits that are copied, or nil; looked_at: "bits", "sign" or
@@ -133,7 +133,7 @@ local function input_text(types, operand, node, value, moved, looked_at)
   -- Results computed from a NaN are made canonical when they are stored.
   local widened = not moved and node.type == "f32"
   if widened and looked_at == "sign" then widened = widened_with_sign(types, operand.dtype)
-  elseif widened then widened = not looked_at and WIDENED[operand.dtype] end
+  elseif widened then widened = not looked_at and WIDENED[operand.dtype] and WIDENED[operand.dtype].text end
   local text = operand.dtype == node.type and value or widened and widened:format(value)
     or cast_text(types, operand.dtype, moved or node.type, value)
   if moved and text ~= value then text = bits_text(types, moved, text) end
@@ -338,6 +338,7 @@ function M.file(types, banner, entries, templates, headers, prefix)
     for _, name in ipairs(entry.record.program and (entry.record.headers or entry.record.by.HEADERS or { rows_cuda.HEADER }) or {}) do is_needed[name] = true end
   end
   for _, name in ipairs(M.FURTHER_HEADERS) do needed[#needed + 1] = is_needed[name] and name or nil end
+  -- A file has the headers' texts in place of their includes: these lines are taken out.
   for _, name in ipairs(headers and needed or {}) do
     out[#out + 1] = names_of.rename(headers[name]:gsub('\n#include "kernel_%l+%.h"', ""), prefix or names_of.LIBRARY)
   end

@@ -71,9 +71,10 @@ end
 
 -- The entry of an op that reduces for kernels_cuda.file, or nil, message, kind.
 local function entry_of_rows(model, op, request)
-  local K, why, trouble = dtype_of_kernel(model.types, op, request.dtypes)
-  if not K then return nil, why, trouble end
-  local dag, message, kind = expr.op_dag(model, op, K)
+  local K, message, kind = dtype_of_kernel(model.types, op, request.dtypes)
+  if not K then return nil, message, kind end
+  local dag
+  dag, message, kind = expr.op_dag(model, op, K)
   if not dag then return nil, message, kind end
   local fields = { op = op, K = K, dtypes = table.move(request.dtypes, 1, #request.dtypes, 1, {}) }
   return { record = rows_cuda.record(model.types, fields, dag, form_of_rows(request), function(given) return given end), dag = dag }
@@ -95,8 +96,8 @@ end
 
 -- The entry of a derivative of a scan for kernels_cuda.file, or nil, message, kind.
 local function entry_of_adjoint(model, op, request)
-  local K, why, trouble = dtype_of_kernel(model.types, op, request.dtypes)
-  if not K then return nil, why, trouble end
+  local K, why, kind = dtype_of_kernel(model.types, op, request.dtypes)
+  if not K then return nil, why, kind end
   local fields = { op = op, dtypes = table.move(request.dtypes, 1, #request.dtypes, 1, {}) }
   local record = adjoints_cuda.record(fields, K, states.of(model, op, K), function(given) return given end)
   return { record = record, dag = record.dag }
@@ -112,7 +113,7 @@ local function entry_of_op(model, op, request)
   if entry_of then return entry_of(model, op, request) end
   local types, dtypes, n_in = model.types, table.move(request.dtypes, 1, #request.dtypes, 1, {}), request.n_in
   if #op.inputs ~= n_in or #dtypes ~= n_in + 1 then
-    return nil, string.format("%s: dtypes of %d operands for %d", op.name, #dtypes, n_in + 1), "dtype"
+    return nil, string.format("%s: dtypes of operands: %d given, expected %d", op.name, #dtypes, n_in + 1), "dtype"
   end
   for _, name in ipairs(dtypes) do
     local t = types.by_name[name]
@@ -132,8 +133,8 @@ local function entry_of_op(model, op, request)
     if name == moved and not is_condition then dtypes[k] = bits end
   end
   record.dtypes, record.moved = dtypes, moved
-  local dag, why, trouble = expr.op_dag(model, op, bits)
-  if not dag then return nil, why, trouble end
+  local dag, why, kind_of_error = expr.op_dag(model, op, bits)
+  if not dag then return nil, why, kind_of_error end
   return { record = record, dag = dag }
 end
 

@@ -20,7 +20,7 @@ M.has_body, M.may_alias = true, true
 M.only_cpu = true
 M.own_params = { "largest" }
 
-function M.trouble(_, is_builtin)
+function M.failure(_, is_builtin)
   return not is_builtin and "ranged: only the library's own ops may ask for the range of a dtype" or nil
 end
 
@@ -39,7 +39,7 @@ function M.compute_type(_, op, T) return elementwise.is_listed(op, T) and "f64" 
 
 function M.promotion() return "COMMON" end
 
-function M.want(_, _, wanted) wanted.f64 = true end
+function M.add_dtypes(_, _, wanted) wanted.f64 = true end
 
 return M
 ]==],
