@@ -6,6 +6,7 @@ cases, one thread, several rounds in turn, medians and ratios.
     python3 bench/run.py [--build build] [--rounds 3] [--out bench/results/NAME.md] [FILTER]
     python3 bench/run.py --all [--build build] [--out bench/results] [--note SENTENCE]
 
+The build is one with -DQUERN_BUILD_BENCH=ON.
 Peers that are not installed are left out, and the table says so. FILTER "fused" is for the expressions alone. --all measures everything
 that a CPU has, here and now: these cases, expressions.py, families.py, reductions.py and python_call.py, and draws docs/pictures/speed.svg. Each table
 has the machine, the commit and the date; --note adds a sentence, such as what else the machine did."""
@@ -338,6 +339,8 @@ def write(path, lines):
 def run_cases(options):
     """(times, those of processes of their own, peers for ops, peers for expressions, names of missing modules)"""
     program = os.path.join(options.build, "bench", "quern-bench")
+    if not os.path.exists(program):
+        sys.exit(f"{program} is not there: configure the build with -DQUERN_BUILD_BENCH=ON")
     ops, fused, missing = load_peers(options)
     return measure(options, program, ops, fused), measure_processes(program), ops, fused, missing
 
