@@ -57,12 +57,21 @@ def cpu_name():
         return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
 
 
+def git(*words):
+    here = os.path.dirname(os.path.abspath(__file__))
+    return subprocess.run(["git", "-C", os.path.dirname(here), *words], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def commit():
+    """The sources' commit. Tables and pictures that a run has written are no change of the sources."""
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!bench/results", ":!docs/pictures")
+        return git("describe", "--always", "--exclude=*") + (" and changes" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
 def machine(note=""):
     """What a table of times is of: the machine, the sources' commit, the date."""
-    words = ["git", "-C", os.path.dirname(os.path.abspath(__file__)), "describe", "--always", "--exclude=*", "--dirty= and changes"]
-    try:
-        commit = subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        commit = "unknown"
-    parts = [f"{cpu_name()}, {os.cpu_count()} processors", platform.system(), f"commit {commit}", str(datetime.date.today())]
+    parts = [f"{cpu_name()}, {os.cpu_count()} processors", platform.system(), f"commit {commit()}", str(datetime.date.today())]
     return "; ".join(parts) + "." + (f" {note}" if note else "")
