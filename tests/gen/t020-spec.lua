@@ -293,7 +293,7 @@ for _, row in ipairs {
   { "x.y", "unknown name 'x.y'", "a member" },
   { "&x", "expected a value, found '&'", "an address" },
   { "*x", "expected a value, found '*'", "a pointer" },
-  { "x++", "expected a value", "an increment" },
+  { "x++", "'++' is no operator: nothing is changed in place; write y = x + 1", "an increment" },
   { "x ** 2", "'**' is no operator here: write pow(x, y)", "a power of Python" },
   { "x > 0 and x < 1", "found 'and': write &&", "a word of Python" },
   { "arcsin(x)", "unknown function 'arcsin': write asin", "a name of NumPy" },

@@ -358,7 +358,7 @@ refused_record 'an output that cannot have its dtype' '^qj_1: .*f32 does not bec
 { head_of; block qj_1 'v0 = x0 ^ x1' 'f32,f32 > f32' '1d ccc'; } >bad.record
 refused_record 'operands that it does not take' '^qj_1: .*:1:'
 { head_of; block qj_1 'v0 = x0 * x1' 'f32 > f32' '1d cc'; } >bad.record
-refused_record 'fewer operands than it has' '^qj_1: .*1 inputs for 2'
+refused_record 'fewer operands than it has' '^qj_1: .*dtypes of inputs: 1 given, expected 2'
 { head_of; block qj_1 'v0 = x0 * 2' 'f32 > f32' '1d ccc'; block qj_2 'v0 = x0 * 3' 'f32 > f32' '1d cc'; } >bad.record
 refused_record 'more classes than operands' 'qj_1|not understood'
 { head_of; block qj_1 'v0 = x0 * 2' 'f32 > f32' '3d cc'; } >bad.record

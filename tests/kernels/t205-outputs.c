@@ -381,7 +381,7 @@ static void test_refusals(void) {
   lay(&p.out[0], REF_F32, CONTIGUOUS, 50, 1, &r);
   lay(&p.out[1], REF_BOOL, CONTIGUOUS, 50, 1, &r);
   tensors_of(&p, in, out);
-  refuse(&p, out, 1, QUERN_E_ARGUMENT, "1 outputs given, it has 2", "one output for two");
+  refuse(&p, out, 1, QUERN_E_ARGUMENT, "1 output given, it has 2", "one output for two");
   refuse(&p, out, 2, QUERN_E_DTYPE, "(exponent)", "an exponent in a bool");
   operand_free(&p.out[1]);
   lay(&p.out[1], REF_F32, CONTIGUOUS, 50, 1, &r);
