@@ -96,7 +96,7 @@ QUERN_API void quern_set_last_error(const char *text);
  * Ends: the library's threads end when they have had nothing to do for a second; a process of which the main thread
  * left before ends then, too. A thread is not cancelled while it waits for a compile; asynchronous cancellation is
  * not supported. exit() waits at most a second for a compile under way (30 s where LLVM is a shared library: its
- * destructors must not run during one; 1 to 2 s where NVRTC writes machine code of the dearest kernels, in which it cannot
+ * destructors must not run during one; up to some 2 s where NVRTC writes machine code of the dearest kernels, in which it cannot
  * be ended). What ends a process at once (_exit(), a fatal signal) leaves the disk cache readable: entries are written beside their place, then renamed.
  *
  * Exceptions: callbacks are called through C. An allocator may throw a C++ exception: it passes through
