@@ -177,9 +177,10 @@ raises(TypeError, lambda: scaled(y), "a parameter without a default", "parameter
 raises(TypeError, lambda: scaled(y, k=None), "None is none either", "parameter 1 (k) is missing")
 for name, op, words in (("negative_slope", "leaky_relu", "negative_slope is slope here"), ("approximate", "gelu", "the approximation is gelu_tanh(x)"),
                         ("ddof", "var", "ddof is correction here"), ("dim", "softmax", "dim is axis here"), ("keepdim", "sum", "keepdim is keepdims here"),
-                        ("a_min", "sin", "it has no argument a_min; it has ('x',)"), ("other", "hypot", "other is y here"),
+                        ("a_min", "sin", "it has no argument a_min; it has ('x',)"), ("other", "add", "other is y here"),
                         ("where", "sum", "write where(mask, x, 0)")):
-    raises(TypeError, lambda op=op, name=name: getattr(quern, op)(y, **{name: 1}), "{} of {}".format(name, op), words)
+    if op != "var" or "var" in quern.ops():  # a sanitised build has no op with a correction
+        raises(TypeError, lambda op=op, name=name: getattr(quern, op)(y, **{name: 1}), "{} of {}".format(name, op), words)
 raises(TypeError, lambda: quern.exp(y, y, y), "3 for 1 and 0", "exp: 3 arguments by position; it has 1 input and 0 parameters")
 raises(TypeError, lambda: quern.clip(y, wrong=1), "of a function of the array API", "wrong")
 is_(scaled(y, 0).tolist(), [0.0] * 8, "0 is one")
