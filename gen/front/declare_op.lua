@@ -97,7 +97,9 @@ local function parse_narrow(state, index, name, fields, op)
   local bodies = parse_bodies(state, index, name, "narrow", fields.narrow, types)
   for key in pairs(bodies or {}) do
     if not types[key] or types[key].compute == key or #op.inputs ~= 1 or #op.params > 0 then
-      return fail(state, at, "%s: narrow: expected bodies by f16 or bf16, of one input", name)
+      local stored = {}
+      for _, t in ipairs(state.model.types.list) do stored[#stored + 1] = t.compute ~= t.name and t.name or nil end
+      return fail(state, at, "%s: narrow: expected bodies by %s, of one input", name, table.concat(stored, " or "))
     end
   end
   return bodies

@@ -259,7 +259,7 @@ local function may_have_one(types, op)
   local takes_floats = false
   for _, name in ipairs(op.dtypes) do
     local t = types.by_name[name]
-    if op.bodies[name] and t.compute ~= name and not op.grad then return false end -- in numbers of f16 it is another function
+    if op.bodies[name] and t.compute ~= name and not op.grad then return false end -- in numbers of that dtype it is another function
     takes_floats = takes_floats or t.kind == "float" and types.by_name[kind.result_dtype and kind.result_dtype(types, op, name) or name].kind == "float"
   end
   return takes_floats and #float_inputs(op) > 0

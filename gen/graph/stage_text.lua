@@ -5,6 +5,7 @@
 
 local dag_of = require "gen.graph.dag.dag"
 local expr = require "gen.graph.body.expr"
+local kernel_name = require "gen.base.kernel_name"
 local kinds = require "gen.kinds.kinds"
 local op_types = require "gen.graph.body.op_types"
 local primitives = require "gen.graph.dag.primitives"
@@ -27,7 +28,7 @@ function M.kernel_name(op, K, what) return string.format("%s:%s:%s", op.name, K,
 
 -- The DAG of a stage by its kernel's name, which is that of a built one, qk_OP_DTYPE_stageN_..., or that of M.kernel_name
 function M.stage_of(model, name)
-  local c_name, K, number = name:match "^qk_(.+)_(%w+)_stage(%d+)_"
+  local c_name, K, number = kernel_name.unmarked(name):match "^([^:]+)_(%w+)_stage(%d+)_"
   local op = c_name and model.op_of_c_name[c_name]
   if not op then
     c_name, K, number = name:match "^([^:]+):(%w+):(%w+)$"

@@ -7,6 +7,7 @@ local banner = require "gen.targets.c.banner"
 local c = require "gen.targets.c.text"
 local cmake = require "gen.products.cmake"
 local host = require "gen.graph.host"
+local kernel_name = require "gen.base.kernel_name"
 local manifest = require "gen.products.manifest"
 local names = require "gen.targets.c.names"
 local order = require "gen.base.order"
@@ -124,7 +125,7 @@ function M.of_scanned(model, found, dtypes, digests)
                            specs = specs_of(model, canonical, digests) }
           local all = table.move(dag.out_dtypes, 1, #dag.out_dtypes, #ins + 1, table.move(ins, 1, #ins, 1, {}))
           kernel.key = key_of(kernel)
-          kernel.name = string.format("qk_%s_%s_%dd_%s", found.kernel, table.concat(all, "_"), rank, classes)
+          kernel.name = kernel_name.of(found.kernel, all, rank, classes)
           list[#list + 1] = kernel
         end
       end

@@ -13,6 +13,7 @@
 local expr = require "gen.graph.body.expr"
 local dag_of = require "gen.graph.dag.dag"
 local evaluate = require "gen.graph.dag.evaluate"
+local kernel_name = require "gen.base.kernel_name"
 local kinds = require "gen.kinds.kinds"
 local order = require "gen.base.order"
 local partial = require "gen.graph.dag.partial"
@@ -42,10 +43,6 @@ function M.kernel_dtypes(types, op, wanted)
     if set[t.name] then list[#list + 1] = t.name end
   end
   return list
-end
-
-local function name_of(op_name, dtypes, rank, classes)
-  return string.format("qk_%s_%s_%sd_%s", op_name, table.concat(dtypes, "_"), rank, classes)
 end
 
 -- The work of a body: its number of operations.
@@ -117,7 +114,7 @@ local function lean_classes(op, heavy)
 end
 
 -- The functions that kinds of op use to make records of their own.
-local kit = { name_of = name_of, weight = M.weight, kernel_dtypes = M.kernel_dtypes, saturate = saturate.dag, stages = rows.stages,
+local kit = { name_of = kernel_name.of, weight = M.weight, kernel_dtypes = M.kernel_dtypes, saturate = saturate.dag, stages = rows.stages,
               picks = picks.program, partial = partial.dag,
               sorted_keys = order.keys }
 
@@ -134,7 +131,7 @@ end
 
 -- A record of rank 1 of an op. fields: K, D, dtypes, classes, weight, template, and further ones
 function kit.record(op, fields)
-  fields.name, fields.op = name_of(op.c_name, fields.dtypes, "1", fields.classes), op
+  fields.name, fields.op = kernel_name.of(op.c_name, fields.dtypes, "1", fields.classes), op
   fields.rank, fields.heavy = "1", false
   return fields
 end
@@ -165,7 +162,7 @@ function M.of_op(types, op, wanted, policy, dag_for, combine_for)
     local seen = {}
     local function add(D, rank, classes)
       local dtypes = M.operand_dtypes(op, D)
-      local name = name_of(op.c_name, dtypes, rank, classes)
+      local name = kernel_name.of(op.c_name, dtypes, rank, classes)
       if seen[name] then return end
       seen[name] = true
       records[#records + 1] = { name = name, op = op, K = K, D = D, dtypes = dtypes, rank = rank, classes = classes,
@@ -209,7 +206,7 @@ end
 
 -- A kernel of one primitive; dtypes: its arguments', then the result's.
 function M.of_primitive(op, dtypes, classes, template)
-  return { name = name_of("prim_" .. op, dtypes, "1", classes), role = "primitive", primitive = op, dtypes = dtypes,
+  return { name = kernel_name.of("prim_" .. op, dtypes, "1", classes), role = "primitive", primitive = op, dtypes = dtypes,
            K = dtypes[#dtypes], rank = "1", classes = classes, template = template, heavy = false, weight = 1 }
 end
 
@@ -244,7 +241,7 @@ function M.of_packs(model, wanted, ops, records_of)
       if is_needed and wanted[from] and wanted[to] and kinds.changes(types, from, to) then
         local block = (a.casts_in_blocks and to == a.compute) or (b.casts_in_blocks and from == b.compute)
         local function add_role(role, storage)
-          add(name_of("pack_" .. role, { from, to }, "1", "cc"),
+          add(kernel_name.of("pack_" .. role, { from, to }, "1", "cc"),
               { role = role, storage = storage, from = from, to = to, dtypes = { from, to }, rank = "1", classes = "cc",
                 template = block and "convert" or "elementwise" })
         end
@@ -261,14 +258,14 @@ function M.of_packs(model, wanted, ops, records_of)
       local b, log2 = t.name, 0
       while 1 << log2 < t.size do log2 = log2 + 1 end
       for _, mover in ipairs { { "gather", "sc" }, { "scatter", "cs" }, { "fill", "bc" } } do
-        add(name_of("pack_" .. mover[1], { b, b }, "2", mover[2]),
+        add(kernel_name.of("pack_" .. mover[1], { b, b }, "2", mover[2]),
             { role = mover[1], log2 = log2, dtypes = { b, b }, rank = "2", classes = mover[2], template = "elementwise" })
       end
-      add(name_of("pack_transpose", { b, b }, "2", "sc"),
+      add(kernel_name.of("pack_transpose", { b, b }, "2", "sc"),
           { role = "transpose", log2 = log2, dtypes = { b, b }, rank = "2", classes = "sc", template = "transpose" })
       for _, direction in ipairs { "gather", "scatter" } do
         local classes = direction == "gather" and "scc" or "ccs"
-        add(name_of("pack_" .. direction .. "_at", { b, "i32", b }, "1", classes),
+        add(kernel_name.of("pack_" .. direction .. "_at", { b, "i32", b }, "1", classes),
             { role = direction .. "_at", log2 = log2, dtypes = { b, "i32", b }, rank = "1", classes = classes,
               template = "at", direction = direction })
       end
@@ -286,7 +283,7 @@ function M.of_packs(model, wanted, ops, records_of)
     for _, t in ipairs(types.list) do Ks[#Ks + 1] = dtypes[t.name] and t.name or nil end
     if is_met then kind.packs(kit, add, Ks, of_kind, records_of) end
   end
-  add(name_of("pack_stream", { "b8", "b8" }, "1", "cc"),
+  add(kernel_name.of("pack_stream", { "b8", "b8" }, "1", "cc"),
       { role = "stream", dtypes = { "b8", "b8" }, rank = "1", classes = "cc", template = "stream" })
   return records
 end

@@ -373,8 +373,8 @@ class Axes {
       std::uint32_t &bits = axis < 0 ? from_end_ : from_begin_;
       const int place = axis < 0 ? -1 - axis : axis;
       const std::uint32_t bit = place < QUERN_MAX_NDIM ? std::uint32_t{1} << place : 0;
-      if (trouble_ == None && (bit == 0 || (bits & bit) != 0)) {
-        trouble_ = bit == 0 ? Beyond : Twice;
+      if (failure_ == None && (bit == 0 || (bits & bit) != 0)) {
+        failure_ = bit == 0 ? Beyond : Twice;
         axis_ = axis;
       }
       bits |= bit;
@@ -389,7 +389,7 @@ class Axes {
   // C's bit mask of them for operands of this many dimensions: a bit for each, -1 for all. ARGUMENT for an axis that is out of bounds or
   // given twice. op: the name that the sentence begins with
   Status try_mask(const std::string &op, std::int32_t ndim, std::int64_t &mask) const {
-    if (trouble_ != None) return refuse(op, ndim, trouble_, axis_);
+    if (failure_ != None) return refuse(op, ndim, failure_, axis_);
     std::uint32_t bits = 0;
     for (int place = 0; place < QUERN_MAX_NDIM; place++) {
       if ((from_begin_ >> place & 1) != 0) {
@@ -410,16 +410,16 @@ class Axes {
   }
 
  private:
-  enum Trouble { None, Beyond, Twice };
-  static Status refuse(const std::string &op, std::int32_t ndim, Trouble trouble, int axis) {
+  enum Failure { None, Beyond, Twice };
+  static Status refuse(const std::string &op, std::int32_t ndim, Failure failure, int axis) {
     const std::string text = op + ": axis " + std::to_string(axis);
-    if (trouble == Twice) return Status(QUERN_E_ARGUMENT, text + " is given twice");
+    if (failure == Twice) return Status(QUERN_E_ARGUMENT, text + " is given twice");
     const std::string bounds = ndim > 0 ? ": expected " + std::to_string(-ndim) + " to " + std::to_string(ndim - 1) : "";
     return Status(QUERN_E_ARGUMENT, text + " is out of bounds for " + std::to_string(ndim) + (ndim == 1 ? " dimension" : " dimensions") + bounds);
   }
 
   std::uint32_t from_begin_ = 0, from_end_ = 0; // bit k: axis k; axis -1 - k
-  Trouble trouble_ = None;                      // the first one that no number of dimensions allows
+  Failure failure_ = None;                      // the first one that no number of dimensions allows
   int axis_ = 0;
   bool is_all_ = false;
 };

@@ -30,7 +30,7 @@ local function without_lines(text) return text and (text:gsub("(dsl/[%w_/]+%.lua
 local pipe = assert(io.popen(string.format("cd '%s' && lua5.4 build.lua show %s 2>&1", root, KERNELS[1])))
 local shown = pipe:read "a"
 pipe:close()
-local text_of = show.teller(root, nil)
+local text_of = show.reader(root, nil)
 for k, name in ipairs(KERNELS) do
   local text, why = text_of(name)
   local ok = text ~= nil

@@ -2,9 +2,9 @@
 --
 -- t018-layers: data flows one way. The graphs of includes (C) and requires (Lua) are read from the files themselves. In none of
 -- them is there a circle of modules (a module: the .c and .h of one name, or a Lua file), and every arrow between folders goes
--- down in the order of the folders below; the same of the symbols that the library's objects need of each other. Then the rules
--- that a search can see: the environment is read in one file, nothing in runtime/ prints or exits, kernel headers include each
--- other only, one file of the generator writes files, no list of ops outside dsl/, C file names are unique.
+-- down in the order of the folders below; the same of the symbols that the objects of the library and of the Python module need of
+-- each other. Then the rules that a search can see: the environment is read in one file, nothing in runtime/ prints or exits, kernel
+-- headers include each other only, one file of the generator writes files, no list of ops outside dsl/, C file names are unique.
 
 local root = os.getenv "QUERN_SOURCE_DIR" or "."
 package.path = root .. "/tests/support/?.lua;" .. package.path
@@ -123,19 +123,25 @@ for _, order in ipairs(ORDERS) do
   if circle then tap.diag("%s", circle) end
 end
 
--- What the linker sees: which object of the library needs a symbol of which other. Headers that several files share hide such arrows. The
--- generated tables, which name what each kind and target has, are not among them.
+-- What the linker sees: which object of a library needs a symbol of which other. Headers that several files share hide such arrows. The
+-- library's generated tables, which name what each kind and target has, are not among them.
 local UP = { -- the arrows to a higher folder, each with its reason
   ["runtime/core/op/registry.c runtime/core/kinds/kind_elementwise.c"] = "an op that a host registers is of that kind",
   ["runtime/run/describe.c runtime/targets.c"] = "the list of targets, of which a tree has none",
 }
 
--- symbol -> the source that defines it; source -> the symbols that it needs
-local function symbols_of(objects)
-  local defined, needed, of_object = {}, {}, {}
-  for _, object in ipairs(objects) do
-    local source = object:match "/quern%-core%.dir/(runtime/.*)%.o$"
-    local file = source and io.open(root .. "/" .. source) -- else an object that an earlier build left
+-- The folder of a build with the objects of a library, the folder of their sources, and the order of those.
+local LIBRARIES = {
+  { name = "the library's objects", build = "CMakeFiles/quern-core.dir/runtime", source = "runtime", order = ORDERS[1] },
+  { name = "the Python module's objects", build = "python/CMakeFiles/quern-python-module.dir/src", source = "python/src", order = ORDERS[3] },
+}
+
+-- symbol -> the source that defines it; source -> the symbols that it needs; the sources
+local function symbols_of(folder, library)
+  local defined, needed, sources = {}, {}, {}
+  for _, object in ipairs(lines_of("find '" .. folder .. "' -name '*.o' 2>/dev/null")) do
+    local source = library.source .. object:sub(#folder + 1):gsub("%.o$", "")
+    local file = io.open(root .. "/" .. source) -- else an object that an earlier build left
     if file then
       file:close()
       local pipe = assert(io.popen("nm -P '" .. object .. "' 2>/dev/null"))
@@ -145,16 +151,16 @@ local function symbols_of(objects)
         if type == "U" then table.insert(needed[source], symbol) elseif type and type:find "[A-TV-Z]" then defined[symbol] = source end
       end
       pipe:close()
-      of_object[#of_object + 1] = source
+      sources[#sources + 1] = source
     end
   end
-  table.sort(of_object)
-  return defined, needed, of_object
+  table.sort(sources)
+  return defined, needed, sources
 end
 
-do
+for _, library in ipairs(LIBRARIES) do
   local build = os.getenv "QUERN_BUILD_DIR" or root .. "/build"
-  local defined, needed, sources = symbols_of(lines_of("find '" .. build .. "/CMakeFiles/quern-core.dir/runtime' -name '*.o' 2>/dev/null"))
+  local defined, needed, sources = symbols_of(build .. "/" .. library.build, library)
   local graph, up, n, is_listed = {}, {}, 0, {}
   for _, source in ipairs(sources) do
     graph[source] = {}
@@ -163,7 +169,7 @@ do
       if other and other ~= source and not is_listed[source .. " " .. other] then
         is_listed[source .. " " .. other], n = true, n + 1
         table.insert(graph[source], other)
-        local level, others = level_of(ORDERS[1], source), level_of(ORDERS[1], other)
+        local level, others = level_of(library.order, source), level_of(library.order, other)
         local reason = UP[source .. " " .. other]
         if others and level and others > level and not reason then up[#up + 1] = source .. " needs " .. symbol .. " of " .. other end
         if reason then tap.diag("%s needs %s of %s: %s", source, symbol, other, reason) end
@@ -171,12 +177,12 @@ do
     end
   end
   if n == 0 then
-    tap.skip(2, "no objects of the library with symbols in this build")
+    tap.skip(2, library.name .. ": none with symbols in this build")
   else
     local circle = circle_in(graph, sources)
-    tap.ok(not circle, "the library's objects: %d arrows between %d, no circle of files", n, #sources)
+    tap.ok(not circle, "%s: %d arrows between %d, no circle of files", library.name, n, #sources)
     if circle then tap.diag("%s", circle) end
-    tap.ok(#up == 0, "the library's objects: no other arrow goes up")
+    tap.ok(#up == 0, "%s: no other arrow goes up", library.name)
     for _, line in ipairs(up) do tap.diag("%s", line) end
   end
 end

@@ -11,6 +11,7 @@ local tables = require "gen.products.tables"
 local expr = require "gen.graph.body.expr"
 local derive = require "gen.graph.derive"
 local primitives = require "gen.graph.dag.primitives"
+local kernel_name = require "gen.base.kernel_name"
 local kinds = require "gen.kinds.kinds"
 local foreign = require "gen.front.foreign"
 local order = require "gen.base.order"
@@ -267,7 +268,7 @@ function M.table(list, banner)
     end
     local key = table.concat(record_names, " ")
     if not array_of[key] then
-      array_of[key] = primitive.records[1].name:gsub("^qk_", "")
+      array_of[key] = kernel_name.unmarked(primitive.records[1].name)
       arrays[#arrays + 1] = string.format("static const qn_variant %s[] = {\n%s\n};", array_of[key],
                                           table.concat(lines, "\n"))
     end

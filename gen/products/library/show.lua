@@ -3,6 +3,7 @@
 -- The text of one kernel by its name, or of all of an op.
 
 local foreign = require "gen.front.foreign"
+local kernel_name = require "gen.base.kernel_name"
 local library = require "gen.products.library.library"
 local load = require "gen.products.load"
 local planning = require "gen.products.plan"
@@ -17,14 +18,14 @@ local function op_of_kernel(model, bare)
   local found
   for _, op in ipairs(model.ops) do
     local is_longer = not found or #op.c_name > #found.c_name
-    if is_longer and bare:sub(4, #op.c_name + 4) == op.c_name .. "_" then found = op end
+    if is_longer and kernel_name.unmarked(bare):sub(1, #op.c_name + 1) == op.c_name .. "_" then found = op end
   end
   return found
 end
 
 -- A function(name) that returns the text of a kernel or of an op's kernels, or nil and errors. A kernel's name may be as in a
 -- tree or in an object, with a prefix or a level; all names have one prefix.
-function M.teller(root, specs)
+function M.reader(root, specs)
   local model, inputs, errors = load.load(root, specs)
   local plans, read, is_prefixed = {}, nil, false
   local function planned(variants, op)
@@ -51,7 +52,7 @@ function M.teller(root, specs)
   end
   return function(name)
     if #errors > 0 then return nil, errors end
-    local prefix = name:match "^([%l%d_]-)_q[kc]_" -- of a tree
+    local prefix = kernel_name.prefix(name)
     if prefix and not is_prefixed then spec.put_under_prefix(model, prefix) end
     is_prefixed = is_prefixed or prefix ~= nil
     read = read or load.reader(root, inputs)
@@ -81,6 +82,6 @@ function M.teller(root, specs)
 end
 
 -- The same of one name.
-function M.text(root, name, specs) return M.teller(root, specs)(name) end
+function M.text(root, name, specs) return M.reader(root, specs)(name) end
 
 return M

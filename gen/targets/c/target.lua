@@ -5,6 +5,7 @@
 
 local banner = require "gen.targets.c.banner"
 local build = require "gen.targets.c.build"
+local kernel_name = require "gen.base.kernel_name"
 local licence = require "gen.base.licence"
 local kernels = require "gen.targets.c.kernels"
 local names = require "gen.targets.c.names"
@@ -102,11 +103,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- one kernel
 
--- A kernel's name without a tree's prefix and a level's suffix; nil: it is no name of this target.
-function M.bare_name(name)
-  local bare = name:match "^[%w_]-(qk_[%w_]+)$"
-  return bare and bare:gsub("_v[234]$", "") or nil
-end
+function M.bare_name(name) return kernel_name.bare(name, kernel_name.C) end
 
 -- The text of one kernel of a plan by its name, or nil and the known names.
 function M.show(plan, name, read)

@@ -6,6 +6,7 @@
 local build = require "gen.targets.cuda.build"
 local fatbin = require "gen.targets.cuda.fatbin"
 local kernels = require "gen.targets.cuda.kernels"
+local kernel_name = require "gen.base.kernel_name"
 local kinds = require "gen.kinds.kinds"
 local source = require "gen.targets.cuda.source"
 local dtypes_of = require "gen.targets.cuda.dtypes"
@@ -46,7 +47,7 @@ end
 
 function M.run_time_headers() return {} end -- a text is complete
 
-function M.bare_name(name) return name:match "^[%w_]-(qc_[%w_]+)$" end
+function M.bare_name(name) return kernel_name.bare(name, kernel_name.CUDA) end
 
 function M.show(plan, name, read) return tree.show(plan, name, (kernels.sources(read))) end
 

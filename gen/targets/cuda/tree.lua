@@ -104,7 +104,7 @@ function M.table_rows(plan, prefix, files)
   return result
 end
 
--- The kernels' rows in the manifest. There "slot" is the number of elements of an item, "turn" the items per thread.
+-- The kernels' rows in the manifest.
 function M.manifest_rows(plan, prefix, files)
   local rows = {}
   for _, file in ipairs(files) do
@@ -113,7 +113,7 @@ function M.manifest_rows(plan, prefix, files)
       for k, name in ipairs(record.dtypes) do dtypes[k] = c.json_string(name) end
       local elements, items_per_thread = kernels_cuda.items(plan.model.types, record, #record.op.inputs)
       rows[#rows + 1] = string.format('    {"name": "%s", "op": %s, "dtypes": [%s], "rank": "%s", "classes": "%s", "index": %d, '
-        .. '"slot": %d, "turn": %d, "file": "%s"}', names.kernel(record.name, prefix), c.json_string(file.op.name),
+        .. '"item_elements": %d, "items_per_thread": %d, "file": "%s"}', names.kernel(record.name, prefix), c.json_string(file.op.name),
         table.concat(dtypes, ", "), record.rank, record.classes, record.is_wide and 64 or 32, elements, items_per_thread,
         file.name)
     end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- op x dtype x rank x class x index width -> sorted records of CUDA kernels with names: the counterpart of
--- gen/targets/variants.lua. The only maker of names qc_..., and the policies.
+-- gen/targets/variants.lua. It has the policies.
 --
 -- A kernel's name: qc_<op>_<dtype per operand, inputs then outputs>_<rank>d_<class letter per operand>[_i64]. Classes:
 -- c contiguous, b broadcast (stride 0), s any stride, along dimension 0; t contiguous along dimension 1 (inputs of
@@ -17,6 +17,7 @@
 
 local adjoints_cuda = require "gen.targets.cuda.adjoints"
 local expr = require "gen.graph.body.expr"
+local kernel_name = require "gen.base.kernel_name"
 local kinds = require "gen.kinds.kinds"
 local row_stages = require "gen.graph.dag.rows"
 local rows_cuda = require "gen.targets.cuda.rows"
@@ -34,13 +35,9 @@ M.MAX_STRIDES = 384 -- of all operands, so that arguments stay below 4 KB
 -- The maximal number of extents of a kernel of rank "n" with n operands.
 function M.max_rank(n_operands) return math.min(M.MAX_RANK, M.MAX_STRIDES // n_operands) end
 
-local function name_of(op_name, dtypes, rank, classes, is_wide)
-  return string.format("qc_%s_%s_%sd_%s%s", op_name, table.concat(dtypes, "_"), rank, classes, is_wide and "_i64" or "")
-end
-
 -- One record. fields: op, dtypes, rank, classes, is_wide, K, and further ones
 function M.record(c_name, fields)
-  fields.name = name_of(c_name, fields.dtypes, fields.rank, fields.classes, fields.is_wide)
+  fields.name = kernel_name.of_cuda(c_name, fields.dtypes, fields.rank, fields.classes, fields.is_wide)
   fields.template = fields.classes:find "t" and "transpose" or "elementwise"
   return fields
 end

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * context_object.h: quern.Context as a C object, for the files that make ops for it. Its Python type is in context.c. */
+ * context_object.h: quern.Context as a C object, and its ops. Knows no other methods than compile; the Python type is in context.c. */
 #ifndef QUERN_PYTHON_CONTEXT_OBJECT_H
 #define QUERN_PYTHON_CONTEXT_OBJECT_H
 
@@ -33,9 +33,7 @@ PyObject *context_names(const context_object *self);
 /* A new sorted tuple. Releases the set, which may be NULL. */
 PyObject *context_sorted(PyObject *names);
 
-/* The methods compile, evaluate (evaluate.c) and load_spec (specs.c). */
+/* The method compile. */
 PyObject *context_compile(PyObject *self, PyObject *expression);
-PyObject *context_evaluate(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords);
-PyObject *context_load_spec(PyObject *self, PyObject *path);
 
 #endif

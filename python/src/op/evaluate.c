@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * evaluate.c: an expression over the caller's variables. The text is compiled once per context and kept; a repeated call costs a
- * look-up of the text and one of each name. */
+ * evaluate.c: an expression over the caller's variables; see evaluate.h. The text is compiled once per context and kept; a repeated
+ * call costs a look-up of the text and one of each name. */
+#include "op/evaluate.h"
+
 #include "call/op_object.h"
 #include "op/context_object.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * specs.c: the ops of spec files in a context. A text that was loaded already gives the same ops again. */
+ * specs.c: the ops of spec files in a context; see specs.h. A text that was loaded already gives the same ops again. */
+#include "op/specs.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

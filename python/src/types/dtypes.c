@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "types/xla_dtypes.h"
+
 /* NumPy's type numbers are those of C's types: the 64-bit ones are NPY_LONG and NPY_LONGLONG, or the latter alone. */
 #if LONG_MAX > 0x7fffffffL
 #define NUMPY_I64 7
@@ -21,29 +23,29 @@
 
 /* Dtypes of whole bytes. Those that Quern does not name have DLPack's names. */
 static const dtype_row rows[] = {
-    {"bool", "bool", kDLBool, 8, "?", 0, WHOLE},
-    {"i8", "int8", kDLInt, 8, "b", 1, WHOLE},
-    {"i16", "int16", kDLInt, 16, "h", 3, WHOLE},
-    {"i32", "int32", kDLInt, 32, "i", NUMPY_I32, WHOLE},
-    {"i64", "int64", kDLInt, 64, NUMPY_I64 == 7 ? "l" : "q", NUMPY_I64, WHOLE},
-    {"u8", "uint8", kDLUInt, 8, "B", 2, WHOLE},
-    {"u16", "uint16", kDLUInt, 16, "H", 4, WHOLE},
-    {"u32", "uint32", kDLUInt, 32, "I", NUMPY_I32 + 1, WHOLE},
-    {"u64", "uint64", kDLUInt, 64, NUMPY_I64 == 7 ? "L" : "Q", NUMPY_I64 + 1, WHOLE},
-    {"f16", "float16", kDLFloat, 16, "e", 23, {IEEE, 5, 10, 15}},
-    {"bf16", "bfloat16", kDLBfloat, 16, NULL, -1, {IEEE, 8, 7, 127}},
-    {"f32", "float32", kDLFloat, 32, "f", 11, {IEEE, 8, 23, 127}},
-    {"f64", "float64", kDLFloat, 64, "d", 12, {IEEE, 11, 52, 1023}},
-    {"c64", "complex64", kDLComplex, 64, "Zf", 14, {IEEE, 8, 23, 127}},
-    {"c128", "complex128", kDLComplex, 128, "Zd", 15, {IEEE, 11, 52, 1023}},
-    {"float8_e3m4", "float8_e3m4", kDLFloat8_e3m4, 8, NULL, -1, {IEEE, 3, 4, 3}},
-    {"float8_e4m3", "float8_e4m3", kDLFloat8_e4m3, 8, NULL, -1, {IEEE, 4, 3, 7}},
-    {"float8_e4m3b11fnuz", "float8_e4m3b11fnuz", kDLFloat8_e4m3b11fnuz, 8, NULL, -1, {ZERO_UNSIGNED, 4, 3, 11}},
-    {"f8_e4m3fn", "float8_e4m3fn", kDLFloat8_e4m3fn, 8, NULL, -1, {FINITE, 4, 3, 7}},
-    {"float8_e4m3fnuz", "float8_e4m3fnuz", kDLFloat8_e4m3fnuz, 8, NULL, -1, {ZERO_UNSIGNED, 4, 3, 8}},
-    {"float8_e5m2", "float8_e5m2", kDLFloat8_e5m2, 8, NULL, -1, {IEEE, 5, 2, 15}},
-    {"float8_e5m2fnuz", "float8_e5m2fnuz", kDLFloat8_e5m2fnuz, 8, NULL, -1, {ZERO_UNSIGNED, 5, 2, 16}},
-    {"float8_e8m0fnu", "float8_e8m0fnu", kDLFloat8_e8m0fnu, 8, NULL, -1, {POWERS, 8, 0, 127}},
+    {"bool", "bool", kDLBool, 8, "?", 0, XLA_PRED, WHOLE},
+    {"i8", "int8", kDLInt, 8, "b", 1, XLA_S8, WHOLE},
+    {"i16", "int16", kDLInt, 16, "h", 3, XLA_S16, WHOLE},
+    {"i32", "int32", kDLInt, 32, "i", NUMPY_I32, XLA_S32, WHOLE},
+    {"i64", "int64", kDLInt, 64, NUMPY_I64 == 7 ? "l" : "q", NUMPY_I64, XLA_S64, WHOLE},
+    {"u8", "uint8", kDLUInt, 8, "B", 2, XLA_U8, WHOLE},
+    {"u16", "uint16", kDLUInt, 16, "H", 4, XLA_U16, WHOLE},
+    {"u32", "uint32", kDLUInt, 32, "I", NUMPY_I32 + 1, XLA_U32, WHOLE},
+    {"u64", "uint64", kDLUInt, 64, NUMPY_I64 == 7 ? "L" : "Q", NUMPY_I64 + 1, XLA_U64, WHOLE},
+    {"f16", "float16", kDLFloat, 16, "e", 23, XLA_F16, {IEEE, 5, 10, 15}},
+    {"bf16", "bfloat16", kDLBfloat, 16, NULL, -1, XLA_BF16, {IEEE, 8, 7, 127}},
+    {"f32", "float32", kDLFloat, 32, "f", 11, XLA_F32, {IEEE, 8, 23, 127}},
+    {"f64", "float64", kDLFloat, 64, "d", 12, XLA_F64, {IEEE, 11, 52, 1023}},
+    {"c64", "complex64", kDLComplex, 64, "Zf", 14, XLA_C64, {IEEE, 8, 23, 127}},
+    {"c128", "complex128", kDLComplex, 128, "Zd", 15, XLA_C128, {IEEE, 11, 52, 1023}},
+    {"float8_e3m4", "float8_e3m4", kDLFloat8_e3m4, 8, NULL, -1, XLA_F8E3M4, {IEEE, 3, 4, 3}},
+    {"float8_e4m3", "float8_e4m3", kDLFloat8_e4m3, 8, NULL, -1, XLA_F8E4M3, {IEEE, 4, 3, 7}},
+    {"float8_e4m3b11fnuz", "float8_e4m3b11fnuz", kDLFloat8_e4m3b11fnuz, 8, NULL, -1, XLA_F8E4M3B11FNUZ, {ZERO_UNSIGNED, 4, 3, 11}},
+    {"f8_e4m3fn", "float8_e4m3fn", kDLFloat8_e4m3fn, 8, NULL, -1, XLA_F8E4M3FN, {FINITE, 4, 3, 7}},
+    {"float8_e4m3fnuz", "float8_e4m3fnuz", kDLFloat8_e4m3fnuz, 8, NULL, -1, XLA_F8E4M3FNUZ, {ZERO_UNSIGNED, 4, 3, 8}},
+    {"float8_e5m2", "float8_e5m2", kDLFloat8_e5m2, 8, NULL, -1, XLA_F8E5M2, {IEEE, 5, 2, 15}},
+    {"float8_e5m2fnuz", "float8_e5m2fnuz", kDLFloat8_e5m2fnuz, 8, NULL, -1, XLA_F8E5M2FNUZ, {ZERO_UNSIGNED, 5, 2, 16}},
+    {"float8_e8m0fnu", "float8_e8m0fnu", kDLFloat8_e8m0fnu, 8, NULL, -1, XLA_F8E8M0FNU, {POWERS, 8, 0, 127}},
 };
 
 #define N_ROWS ((int)(sizeof rows / sizeof rows[0]))
@@ -96,6 +98,13 @@ const dtype_row *dtype_by_numpy(int number) {
   if (sizeof(long) == sizeof(int) && (number == 5 || number == 6)) number += 2;        /* NPY_INT is NPY_LONG */
   for (int i = 0; i < N_ROWS; i++) {
     if (rows[i].numpy == number && number >= 0) return &rows[i];
+  }
+  return NULL;
+}
+
+const dtype_row *dtype_by_xla(int number) {
+  for (int i = 0; i < N_ROWS; i++) {
+    if (rows[i].xla == number) return &rows[i];
   }
   return NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * dtypes.h: one table of dtypes: DLPack's code and bits, the names of Quern and the array API, NumPy's type numbers, the
- * buffer protocol's formats, the formats of floats. */
+ * dtypes.h: one table of dtypes: DLPack's code and bits, the names of Quern and the array API, NumPy's and XLA's type
+ * numbers, the buffer protocol's formats, the formats of floats. */
 #ifndef QUERN_PYTHON_DTYPES_H
 #define QUERN_PYTHON_DTYPES_H
 
@@ -30,6 +30,7 @@ typedef struct dtype_row {
   uint8_t code, bits;    /* DLPack's */
   const char *format;    /* the buffer protocol's, native: "f"; NULL: it has none */
   int numpy;             /* NPY_FLOAT ...; -1: NumPy has none */
+  int xla;               /* XLA_F32 ...: xla_dtypes.h */
   float_format number;
 } dtype_row;
 
@@ -39,6 +40,7 @@ const dtype_row *dtype_of(DLDataType type);
 const dtype_row *dtype_by_name(const char *name); /* either name */
 const dtype_row *dtype_by_format(const char *format, Py_ssize_t itemsize);
 const dtype_row *dtype_by_numpy(int number);
+const dtype_row *dtype_by_xla(int number); /* needs no interpreter */
 static inline DLDataType dtype_dlpack(const dtype_row *row) { return (DLDataType){row->code, row->bits, 1}; }
 
 /* Writes a dtype's name for messages: "f32", "(code 9, 8 bits, 4 lanes)". Returns text. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "types/dtypes.h"
 #include "xla/xla_ops.h"
 
 #define MOST_OPERANDS 32
@@ -61,28 +62,14 @@ static int32_t read_params(const xla_array *array, int32_t ndim, quern_scalar pa
 
 /* ---- Operands ---- */
 
-static DLDataType dtype_of(int32_t dtype) {
-  static const DLDataType dtypes[] = {
-      [XLA_PRED] = {kDLBool, 8, 1}, [XLA_S8] = {kDLInt, 8, 1}, [XLA_S16] = {kDLInt, 16, 1}, [XLA_S32] = {kDLInt, 32, 1},
-      [XLA_S64] = {kDLInt, 64, 1}, [XLA_U8] = {kDLUInt, 8, 1}, [XLA_U16] = {kDLUInt, 16, 1}, [XLA_U32] = {kDLUInt, 32, 1},
-      [XLA_U64] = {kDLUInt, 64, 1}, [XLA_F16] = {kDLFloat, 16, 1}, [XLA_F32] = {kDLFloat, 32, 1}, [XLA_F64] = {kDLFloat, 64, 1},
-      [XLA_BF16] = {kDLBfloat, 16, 1}, [XLA_C64] = {kDLComplex, 64, 1}, [XLA_C128] = {kDLComplex, 128, 1},
-      [XLA_F8E5M2] = {kDLFloat8_e5m2, 8, 1}, [XLA_F8E4M3FN] = {kDLFloat8_e4m3fn, 8, 1},
-      [XLA_F8E4M3B11FNUZ] = {kDLFloat8_e4m3b11fnuz, 8, 1}, [XLA_F8E5M2FNUZ] = {kDLFloat8_e5m2fnuz, 8, 1},
-      [XLA_F8E4M3FNUZ] = {kDLFloat8_e4m3fnuz, 8, 1}, [XLA_F8E4M3] = {kDLFloat8_e4m3, 8, 1}, [XLA_F8E3M4] = {kDLFloat8_e3m4, 8, 1},
-      [XLA_F8E8M0FNU] = {kDLFloat8_e8m0fnu, 8, 1},
-  };
-  return dtype > 0 && (size_t)dtype < sizeof dtypes / sizeof *dtypes ? dtypes[dtype] : (DLDataType){0};
-}
-
 /* -1: an operand is no buffer of a dtype that DLPack has. */
 static int read_tensors(const xla_list *list, DLDevice device, DLTensor *tensors, DLTensor **pointers) {
   for (int64_t k = 0; k < list->n; k++) {
     const xla_buffer *buffer = list->items[k];
-    if (list->types[k] != XLA_ARG_BUFFER) return -1;
-    tensors[k] = (DLTensor){.data = buffer->data, .device = device, .ndim = (int32_t)buffer->rank, .dtype = dtype_of(buffer->dtype),
+    const dtype_row *dtype = list->types[k] == XLA_ARG_BUFFER ? dtype_by_xla(buffer->dtype) : NULL;
+    if (!dtype) return -1;
+    tensors[k] = (DLTensor){.data = buffer->data, .device = device, .ndim = (int32_t)buffer->rank, .dtype = dtype_dlpack(dtype),
                             .shape = buffer->dims};
-    if (!tensors[k].dtype.lanes) return -1;
     pointers[k] = &tensors[k];
   }
   return 0;

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "types/xla_dtypes.h"
+
 #define XLA_MAJOR 0
 #define XLA_MINOR 1 /* the oldest one that has what is used here */
 
@@ -16,13 +18,6 @@ enum { XLA_METADATA = 1 };                                   /* types of extensi
 enum { XLA_ARG_BUFFER = 1, XLA_ATTR_ARRAY = 1, XLA_ATTR_STRING = 4 };
 enum { XLA_EXECUTE = 3 };                                    /* stages */
 enum { XLA_INVALID_ARGUMENT = 3, XLA_NOT_FOUND = 5, XLA_RESOURCE_EXHAUSTED = 8, XLA_UNIMPLEMENTED = 12, XLA_INTERNAL = 13 };
-
-/* dtypes */
-enum {
-  XLA_PRED = 1, XLA_S8 = 2, XLA_S16 = 3, XLA_S32 = 4, XLA_S64 = 5, XLA_U8 = 6, XLA_U16 = 7, XLA_U32 = 8, XLA_U64 = 9, XLA_F16 = 10,
-  XLA_F32 = 11, XLA_F64 = 12, XLA_C64 = 15, XLA_BF16 = 16, XLA_C128 = 18, XLA_F8E5M2 = 19, XLA_F8E4M3FN = 20, XLA_F8E4M3B11FNUZ = 23,
-  XLA_F8E5M2FNUZ = 24, XLA_F8E4M3FNUZ = 25, XLA_F8E4M3 = 28, XLA_F8E3M4 = 29, XLA_F8E8M0FNU = 33
-};
 
 typedef struct xla_error xla_error;       /* made by error_create; the caller of a function that returns one owns it */
 typedef struct xla_execution xla_execution;
