@@ -45,7 +45,6 @@
 --   table                 of the packs, for the runtime: { header, text(packs_of) }. packs_of(role): list of { record, name }; it
 --                         is empty in a tree without kernels for the CPU
 --   cuda_records, cuda_operands                   the same for CUDA; cuda_records also gives whether they are all
---   runtime_devices       sources of its folder of the core that launches on other devices than the CPU need in any tree
 --   runtime_needs         another kind of the runtime: its own files include files of that one
 --   runtime, runtime_cpu                          its qn_kind and its folder of the core, if not its name; the sources there that only
 --                         kernels for the CPU need

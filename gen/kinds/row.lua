@@ -25,7 +25,6 @@ M.cuda_form = "rows"
 M.may_be_added = true
 M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
-M.runtime_devices = { "row_program", "scan_launch" }
 -- of its folder, what goes with kernels for the CPU
 M.runtime_cpu = { "row_job", "engine/row_blocks", "engine/row_columns", "engine/row_cpu", "engine/row_engine", "engine/row_frame", "engine/row_load",
                   "engine/row_pick", "engine/row_scans", "engine/row_split", "engine/row_stage", "engine/row_tiles" }

@@ -127,12 +127,6 @@ for _, kind in ipairs(kinds.list) do
   for _, name in ipairs(kind.runtime_cpu or {}) do M.cpu_sources[kind.runtime .. "/" .. name] = true end
 end
 
--- The sources of those folders that go with any target's launches: a set of paths without suffix.
-M.device_sources = {}
-for _, kind in ipairs(kinds.list) do
-  for _, name in ipairs(kind.runtime_devices or {}) do M.device_sources[kind.runtime .. "/" .. name] = true end
-end
-
 -- The dtypes, as a set, that promotion may meet among operands of those built: these, and what they promote to.
 local function met_by_promotion(types, built)
   local set, grows = {}, true
@@ -530,7 +524,7 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
   for _, kind in ipairs(with_tables(kind_names)) do headers[#headers + 1] = '#include "' .. kind.table.header .. '"\n' end
   for _, device in ipairs(devices) do
     backends[#backends + 1] = device.backend
-    if next(device.rows_of) then headers[#headers + 1] = '#include "' .. device.header .. '"\n' end
+    headers[#headers + 1] = '#include "' .. device.header .. '"\n'
     table.move(device.declarations, 1, #device.declarations, #declared + 1, declared)
   end
   local names, seen = {}, {}

@@ -48,7 +48,7 @@ typedef int32_t quern_status;
 #define QUERN_E_SHAPE (-3)        /* shapes do not broadcast, or an output is not of the broadcast shape */
 #define QUERN_E_DEVICE (-4)       /* operands on different devices, or a device without a backend here */
 #define QUERN_E_LAYOUT (-5)       /* unsupported strides or rank */
-#define QUERN_E_ALIGNMENT (-6)    /* a CUDA device, or a registered op, requires better alignment */
+#define QUERN_E_ALIGNMENT (-6)    /* a device, or a registered op, requires better alignment */
 #define QUERN_E_OVERLAP (-7)      /* an output overlaps itself, another output, or an input at other addresses */
 #define QUERN_E_READONLY (-8)     /* an output is flagged read-only */
 #define QUERN_E_MEMORY (-9)       /* out of memory */
@@ -78,7 +78,7 @@ QUERN_API void quern_set_last_error(const char *text);
  * fork: a child may call all functions. Its calls run on the calling thread alone, its compiles on other threads.
  * What was compiled stays. fork() waits until a compile under way comes to a safe point, some ms, at most 200, and
  * at most 20 ms for a spec that is loaded. A child has no Clang if the fork met its
- * opening, or a compile beyond that wait: quern_op_explain says so. After a fork of a process that has used CUDA the child cannot use it (DRIVER).
+ * opening, or a compile beyond that wait: quern_op_explain says so.
  *
  * Signals: the library installs no handler. Its threads block all signals, except those that end a process (HUP,
  * INT, QUIT, TERM, ...) while they are the process's last, unless the host's threads blocked them. No function here
@@ -87,8 +87,8 @@ QUERN_API void quern_set_last_error(const char *text);
  *
  * Stack: a call on the CPU takes up to 8 KiB of the caller's stack, 16 KiB where a kernel keeps blocks of its own
  * (norms, variances and log_softmax of f64, expressions of many functions with rare cases), 30 KiB vector_norm and
- * lp_normalize of any ord; the first call of an expression and quern_op_compile 16 KiB; quern_op_explain, calls on
- * CUDA devices without the driver, and registered ops' shapes 32 KiB; quern_spec_load and quern_op_source 64 KiB.
+ * lp_normalize of any ord; the first call of an expression and quern_op_compile 16 KiB; quern_op_explain
+ * and registered ops' shapes 32 KiB; quern_spec_load and quern_op_source 64 KiB.
  * What is larger lies in blocks of 32 KB that the library allocates once and keeps: some for each thread in a call.
  * Where there is no memory for one, or 256 are taken, it lies on the stack, as in a generated tree in any case: then
  * a call takes up to 48 KiB. Compilers have threads of their own.
@@ -96,8 +96,8 @@ QUERN_API void quern_set_last_error(const char *text);
  * Ends: the library's threads end when they have had nothing to do for a second; a process of which the main thread
  * left before ends then, too. A thread is not cancelled while it waits for a compile; asynchronous cancellation is
  * not supported. exit() waits at most a second for a compile under way (30 s where LLVM is a shared library: its
- * destructors must not run during one; up to some 2 s where NVRTC writes machine code of the dearest kernels, in which it cannot
- * be ended). What ends a process at once (_exit(), a fatal signal) leaves the disk cache readable: entries are written beside their place, then renamed.
+ * destructors must not run during one). What ends a process at once (_exit(), a fatal signal) leaves the disk cache readable: entries
+ * are written beside their place, then renamed.
  *
  * Exceptions: callbacks are called through C. An allocator may throw a C++ exception: it passes through
  * quern_op_call_alloc, and what was allocated before is deleted (of a program that has libgcc_s; of a generated tree, if
@@ -149,7 +149,7 @@ typedef struct quern_options {
   const char *profile;
   /* Limits, for a host that takes expressions and specs from others; 0 = the default. What is beyond one is refused: LIMIT; code
    * that would cost a compiler too much is not compiled, the expression stays interpreted, and the log and quern_op_explain say
-   * so. They hold for NVRTC, too. What is below 0 counts as 0. (docs/howto/limits.md) */
+   * so. What is below 0 counts as 0. (docs/howto/limits.md) */
   size_t text_limit;          /* bytes of an expression, and of a spec. 0 = 64 KiB and 1 MiB, which are the most */
   int32_t node_limit;         /* values of an expression or a body, after inlining. 0 = 4096, which is the most */
   int32_t compile_ms_limit;   /* milliseconds of one compile, if it can be ended so early. 0 = 60000 */
@@ -318,34 +318,7 @@ QUERN_API const quern_op_info *quern_op_describe(const quern_op *op);
  * overlapping: OVERLAP.
  *
  * Threads: all functions here may be called from any thread at any time, also on the same op or plan. A call returns when
- * its outputs are written (CPU), or when the work is on the stream (devices).
- *
- * CUDA.
- *
- * Devices: all kDLCUDA tensors of a call must be on one device, which computes. Other operands may be in managed or pinned memory
- * (kDLCUDAManaged, kDLCUDAHost); inputs of 0 dimensions may be on the CPU, and are read during the call. The address of each
- * item must be a multiple of its size.
- *
- * Streams: `stream` is a cudaStream_t (a CUstream). NULL and 1 are the legacy default stream, 2 is the per-thread default
- * stream. Work is put on the stream, in order; the stream is never synchronised.
- *
- * Contexts: work runs in the stream's CUDA context; else in the caller's current one, if it belongs to this device; else in
- * the device's primary one. The caller's current context is left as it was.
- *
- * Compilation and capture: a kernel that does not exist yet is compiled for the device. The call waits for that, in mode async
- * too. While the stream is being captured nothing is compiled or loaded: CAPTURING. quern_op_prepare compiles and loads, so
- * that runs of the plan can be captured.
- *
- * Fallback and workspace: with CUDA kernels built ahead (the build option QUERN_CUDA_FATBIN) a call of one op does not wait.
- * An expression runs step by step with built kernels until its own kernel is compiled, or permanently if that fails.
- * The steps process chunks of the operands and keep temporaries in quern_call.workspace, memory of that device.
- * quern_op_workspace gives the largest useful number of bytes; 0: no workspace helps.
- * An op that reduces or scans, and an expression that reduces, cuts few long rows into pieces for the whole device, with their
- * partial results in the workspace; without one, or with less than quern_op_workspace says, a row takes one block of threads:
- * slower, the same bits.
- *
- * Errors: ALIGNMENT, at the launch, for an item at an address that is no multiple of its size. DRIVER or MEMORY for errors
- * of the driver. CAPTURING as above. */
+ * its outputs are written (CPU), or when the work is on the stream (devices). */
 
 typedef struct quern_call {
   size_t size;                /* sizeof(quern_call) of the caller */
@@ -434,6 +407,36 @@ QUERN_API void quern_plan_release(quern_plan *plan);
  * is the interpreter's until each pass has compiled code. Nothing is computed. LIMIT if text is too small: then it is cut. */
 QUERN_API quern_status quern_op_explain(quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out,
                                         DLTensor *const *out, const quern_call *call, char *text, size_t size);
+
+/* ---- Calling on CUDA devices -------------------------------------------------------------------------------------
+ * Devices: all kDLCUDA tensors of a call must be on one device, which computes. Other operands may be in managed or pinned memory
+ * (kDLCUDAManaged, kDLCUDAHost); inputs of 0 dimensions may be on the CPU, and are read during the call. The address of each
+ * item must be a multiple of its size.
+ *
+ * Streams: `stream` is a cudaStream_t (a CUstream). NULL and 1 are the legacy default stream, 2 is the per-thread default
+ * stream. Work is put on the stream, in order; the stream is never synchronised.
+ *
+ * Contexts: work runs in the stream's CUDA context; else in the caller's current one, if it belongs to this device; else in
+ * the device's primary one. The caller's current context is left as it was.
+ *
+ * Compilation and capture: a kernel that does not exist yet is compiled for the device. The call waits for that, in mode async
+ * too. While the stream is being captured nothing is compiled or loaded: CAPTURING. quern_op_prepare compiles and loads, so
+ * that runs of the plan can be captured. The limits of quern_options hold for NVRTC, too.
+ *
+ * Fallback and workspace: with CUDA kernels built ahead (the build option QUERN_CUDA_FATBIN) a call of one op does not wait.
+ * An expression runs step by step with built kernels until its own kernel is compiled, or permanently if that fails.
+ * The steps process chunks of the operands and keep temporaries in quern_call.workspace, memory of that device.
+ * quern_op_workspace gives the largest useful number of bytes; 0: no workspace helps.
+ * An op that reduces or scans, and an expression that reduces, cuts few long rows into pieces for the whole device, with their
+ * partial results in the workspace; without one, or with less than quern_op_workspace says, a row takes one block of threads:
+ * slower, the same bits.
+ *
+ * Processes: after a fork of a process that has used CUDA the child cannot use it: DRIVER. exit() waits up to some 2 s where NVRTC
+ * writes machine code of the dearest kernels, in which it cannot be ended. Where there is no driver, a call takes up to 32 KiB of the
+ * caller's stack.
+ *
+ * Errors: ALIGNMENT, at the launch, for an item at an address that is no multiple of its size. DRIVER or MEMORY for errors
+ * of the driver. CAPTURING as above. */
 
 /* ---- Ops of the host's own --------------------------------------------------------------------------------------
  * A host or vendor registers an implementation under a name; it is then found and called as any other op. If the name

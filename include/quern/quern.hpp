@@ -476,7 +476,7 @@ class Call {
  public:
   Call() = default;
   Call(std::initializer_list<Param> params) : params_(params) {}
-  // Each sets one thing and returns the call. stream: a cudaStream_t; workspace: memory of the device, of OpRef::workspace bytes
+  // Each sets one thing and returns the call. stream: the device's; workspace: memory of the device, of OpRef::workspace bytes
   Call &stream(void *stream) { return stream_ = stream, *this; }
   Call &workspace(void *memory, std::size_t bytes) { return workspace_ = memory, bytes_ = bytes, *this; }
   Call &param(std::string_view name, Number value) { return params_.push_back({name, value}), *this; }

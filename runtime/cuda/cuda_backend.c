@@ -61,7 +61,7 @@ static void choose(const quern_op *op, const qn_decision *decision, const qn_cud
   const int32_t n_operands = decision->n_operands;
   const qn_builtin *builtin = qn_fused_ops_builtin(op, decision->specialised);
   int32_t n;
-  qn_cuda_choose(decision, &choice->form);
+  qn_launcher_of(decision)->choose(decision, &choice->form);
   choice->built = NULL;
   choice->is_exact = 0;
   choice->why = "no built op computes all of it";
@@ -70,14 +70,14 @@ static void choose(const quern_op *op, const qn_decision *decision, const qn_cud
       qn_cuda_built_find(builtin, decision->dtypes, n_operands, facts->capability, &n, &choice->why);
   if (!n) return;
   choice->why = "none takes operands that lie so";
-  choice->built = qn_cuda_pick(decision, rows, n, &choice->built_form);
+  choice->built = qn_launcher_of(decision)->pick(decision, rows, n, &choice->built_form);
   choice->is_exact = choice->built && is_same_form(&choice->form, &choice->built_form);
 }
 
 /* Packs the launch, without code. */
 static void plan_launch(const qn_decision *decision, const qn_launch_form *form, qn_cuda_run *run) {
   run->kernel = run->detail = NULL;
-  qn_cuda_pack(decision, form, &run->launch);
+  qn_launcher_of(decision)->pack(decision, form, &run->launch);
 }
 
 /* ---- Preparing ----
@@ -303,7 +303,7 @@ static quern_status launch_image(const attempt *at, const qn_cuda_run *run, qn_c
 __attribute__((noinline)) static quern_status launch_built(const attempt *at, const qn_cuda_variant *built) {
   qn_launch_form form;
   qn_cuda_run run;
-  if (!qn_cuda_pick(at->decision, built, 1, &form))
+  if (!qn_launcher_of(at->decision)->pick(at->decision, built, 1, &form))
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: bug: its kernel does not take it", at->op->info->name);
   plan_launch(at->decision, &form, &run);
   return launch_image(at, &run, qn_cuda_built_image(built));
@@ -425,7 +425,7 @@ static void add_kernel(qn_strbuf *buf, const qn_decision *decision, const qn_lau
                 launch->item_elements, qn_cuda_items(kernel));
   qn_strbuf_add(buf, "registers: %d\nspills: %d\nshared: %d\noccupancy: %d%%\n", kernel->registers, kernel->local_bytes,
                 kernel->shared_bytes + (int32_t)pieces.shared_bytes, threads > 0 ? (int32_t)(x * y) * blocks * 100 / threads : 0);
-  if (pieces.bytes) qn_strbuf_add(buf, "launches: %d\npieces: %lld\n", pieces.n_launches, (long long)(pieces.rows.bytes ? pieces.rows.room[0] : pieces.scan.rows * pieces.scan.pieces));
+  if (pieces.bytes) qn_strbuf_add(buf, "launches: %d\npieces: %lld\n", pieces.n_launches, (long long)pieces.n_pieces);
 }
 
 /* The kernel that a call would run: *run is prepared, or has neither code nor a kernel built ahead. *code: the code of the

@@ -178,7 +178,7 @@ static quern_status pick(const quern_op *op, const qn_decision *decision, const 
   const qn_cuda_variant *first =
       ahead ? qn_launch_of_dtypes(ahead->kernels, ahead->n_kernels, decision->dtypes, decision->n_operands, &n) : NULL;
   if (!n) return refuse_dtypes(op, decision);
-  *kernel = qn_cuda_pick(decision, first, n, form);
+  *kernel = qn_launcher_of(decision)->pick(decision, first, n, form);
   if (*kernel) return QUERN_OK;
   return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: none of its CUDA kernels takes operands that lie so (rank %d after dimensions "
                         "were merged); generate them with --rank n and --class s", info->name, decision->nest.rank);
@@ -194,7 +194,7 @@ static quern_status prepare(const qn_decision *decision, const quern_call *call,
   quern_status status = pick(op, decision, &kernel, &form);
   if (!status) status = load(op, kernel, decision->device.device_id, call, &resident, &shared);
   if (status) return status;
-  qn_cuda_pack(decision, &form, &run->launch);
+  qn_launcher_of(decision)->pack(decision, &form, &run->launch);
   run->kernel = kernel;
   run->detail = (const void *)((uintptr_t)shared << 32 | resident);
   return QUERN_OK;

@@ -5,9 +5,9 @@
  * order: every dtype and index width, any shape, axes, strides and order of threads, in blocks of 32 to 512 threads, rows shared out in
  * every way, kept in shared memory, cut into pieces for several launches, or a row a thread; nothing else is written. rows.c packs the arguments, and a kernel built ahead is
  * picked by it. Each day has other cases, and a fifth of the ops; QUERN_TEST_SEED repeats a run. */
-#include "runtime/core/simt/row_pieces.h"
-#include "runtime/core/simt/rows.h"
-#include "runtime/core/simt/short_rows.h"
+#include "runtime/core/simt/rows/row_pieces.h"
+#include "runtime/core/simt/rows/rows.h"
+#include "runtime/core/simt/rows/short_rows.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>

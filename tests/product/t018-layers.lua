@@ -249,8 +249,8 @@ none("the class of an op is the public ABI's", [[grep -rnE 'QUERN_CLASS_|class_o
   { "runtime/core/op/registry.", "of a registered op it is all that is known; others ask by functions" },
   { "runtime/run/fused/fused_ops.c:", "an expression's description, as the public ABI has it" },
   { "gen/kinds/", "the kinds'" } })
-none("how the kernels of a kind are launched is asked where they are launched", [[grep -rnE '(->|[.])(has_rows|sets_launch)\b' runtime]], in_rooms {
-  { "runtime/core/simt/cuda.c:", "where they are launched" }, { "runtime/core/kinds/", "the kinds'" },
+none("how the kernels of a kind are launched is asked where launchers are found", [[grep -rnE '(->|[.])launched\b' runtime]], in_rooms {
+  { "runtime/core/simt/launcher.h:", "where the launcher of a kind is found" }, { "runtime/core/kinds/", "the kinds'" },
   { "runtime/run/fused/fused_rows.c:", "the kind of an expression with axes" } })
 none("no list of ops outside dsl/", "grep -nE 'leaky_relu|\\bsigmoid\\b' gen runtime templates CMakeLists.txt -r", in_rooms {
   { "gen/front/foreign.lua:", "other libraries' names, each with ours" } })

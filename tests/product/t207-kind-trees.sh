@@ -159,6 +159,7 @@ else
 fi
 try 'for CUDA alone' build_lua generate --target cuda --dtypes f32 --ops arange,linspace --prefix acme --out alone
 grep -q acme_linspace alone/acme.h && [ ! -f alone/kernels/acme_op_linspace_cpu.c ]; ok $? '  index ops are there, without C kernels'
+! ls alone/core | grep -E 'row|scan' >said; ok $? '  nothing that launches reductions and scans'
 [ "$(names alone/kernels/acme_op_arange_cuda.cu f32)" = '1d_bc 1d_bc_i64 2d_bc nd_bs nd_bs_i64 ' ]; ok $? '  kernels for rows and for any strides'
 refused '  nonzero, asked for by name: refused' 'nonzero runs on the CPU only' build_lua generate --target cuda --ops nonzero,add --prefix acme --out no
 try 'beside C' build_lua generate --target c,cuda --dtypes i16 --ops arange,nonzero,add --rank 2 --class s --prefix acme --out both

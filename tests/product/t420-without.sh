@@ -31,6 +31,7 @@ try '  compiles' sh "$source/tests/support/build-tree.sh" $compiler "$work/lean"
 ! undefined ' (pthread_|sched_yield|sem_|thrd_|syscall)' "$work/lean.o"/*.o; ok $? '  nothing of threads'
 ! undefined 'getenv' "$work/lean.o"/*.o; ok $? '  nothing of the environment'
 ! grep -rnE 'pthread|getenv|Threads::|package\(Threads' "$work/lean" --include='*.[ch]' --include=CMakeLists.txt --include=sources.txt >"$said"; ok $? '  not in the text either'
+! grep -rinE 'cuda|nvrtc|nvcc' "$work/lean" --exclude='*_device.[ch]' --exclude=lean.d | grep -v 'lean\.h:[0-9]*: *kDLCUDA' >"$said"; ok $? '  nothing of CUDA but DLPack'"'"'s numbers of devices'
 grep -q 'threads of lean_options are given' "$work/lean/lean.h"; ok $? '  and the header says so'
 grep -h '^| `' "$work/lean/FILES.md" | grep -o '`[a-z_]*\.[ch]`' | tr -d '\140' | sort >"$work/named"
 (cd "$work/lean" && ls core) | sort >"$work/there"

@@ -28,12 +28,26 @@ local M = {}
 
 ---------------------------------------------------------------------------------------------------- the core
 
--- The public header of a tree: DLPack's structs, the API without its run-time part, the typed functions. notes: lines about this
--- tree
-local function public_header(prefix, quern_h, dlpack_h, ops, notes)
+-- The text of quern.h without the groups that are about targets not listed.
+local function without_groups(text, list)
+  local is_there = {}
+  for _, target in ipairs(list) do is_there[target.name] = true end
+  for _, target in ipairs(targets.list) do
+    if target.api_group and not is_there[target.name] then
+      local from = text:find("/* ---- " .. target.api_group .. " -", 1, true) or error("bug: quern.h has lost its group " .. target.api_group)
+      local _, last = text:find("*/\n\n", from, true)
+      text = text:sub(1, from - 1) .. text:sub(last + 1)
+    end
+  end
+  return text
+end
+
+-- The public header of a tree: DLPack's structs, the API without its run-time part and other targets' groups, the typed functions.
+-- list: the targets; notes: lines about this tree
+local function public_header(prefix, quern_h, dlpack_h, ops, list, notes)
   local cut = quern_h:find("/* ---- Run time:", 1, true) or error("bug: quern.h has lost the line where a tree ends")
   local guard = prefix:upper() .. "_H"
-  local body = quern_h:sub(1, cut - 1)
+  local body = without_groups(quern_h:sub(1, cut - 1), list)
   body = body:gsub("^.-\n#define QUERN_QUERN_H\n", "", 1):gsub('#include "dlpack.h"\n', "@DLPACK@", 1)
   local text = table.concat(banner.c("the public header of " .. prefix), "\n") .. "\n#ifndef " .. guard .. "\n#define "
     .. guard .. "\n" .. (#notes > 0 and names.rename("\n/* " .. table.concat(notes, "\n * ") .. " */\n", prefix) or "")
@@ -68,13 +82,14 @@ local function core_sources(job)
   return table.move(headers, 1, #headers, #list + 1, list)
 end
 
--- Whether a tree has a source of the core. kinds: the set of its kinds; folders: those that belong to its targets
+-- Whether a tree has a source of the core. kinds: the set of its kinds; folders: those that belong to its targets, and the paths of
+-- parts of these that its ops do not need
 local function is_in_tree(path, kinds, folders)
   local kind, folder = path:match "^kinds/kind_(%w+)%.", path:match "^(%w+)/"
   if kind then return kinds[kind] end
   if tables.cpu_sources[path:match "^(.-)%.%w+$"] and not folders[targets.cpu.core_folder] then return false end
-  if tables.device_sources[path:match "^(.-)%.%w+$"] then return kinds[folder] or #folders.devices > 0 end
   if tables.kind_folders[folder] then return kinds[folder] end
+  if folders.unneeded[path:match "^(%w+/%w+)/"] then return false end
   return folders[folder] or not targets.core_folders[folder]
 end
 
@@ -96,10 +111,10 @@ local function add_core(job, parts)
   job.put("core", path_of "op_table.c", names.rename(job.is_library and op_table or flat_includes(op_table, prefix), prefix))
   job.put(nil, path_of "dtype_table.h", names.rename(tables.dtype_header(types, banner.c "the table of dtypes"), prefix))
   if job.is_library then return end
-  local folders = { devices = {} }
-  for _, target in ipairs(job.targets) do
+  local folders = { unneeded = {} }
+  for k, target in ipairs(job.targets) do
     if target.core_folder then folders[target.core_folder] = true end
-    if target ~= targets.cpu then table.insert(folders.devices, target.name) end
+    for _, path in ipairs(parts[k].unneeded or {}) do folders.unneeded[path] = true end
   end
   for _, path in ipairs(core_sources(job)) do
     if is_in_tree(path, kinds, folders) and not job.without.files[path] then
@@ -108,7 +123,7 @@ local function add_core(job, parts)
   end
   for _, path in ipairs(job.without.sources) do job.put_core("core", path) end
   job.put(nil, prefix .. ".h", public_header(prefix, job.read "include/quern/quern.h", job.read "include/quern/dlpack.h", plan.ops,
-                                             job.without.notes))
+                                             job.targets, job.without.notes))
   job.put(nil, prefix .. ".hpp", cpp.tree_header(prefix, job.read "include/quern/quern.hpp", plan.ops))
 end
 

@@ -17,9 +17,9 @@ local target_cuda = require "gen.targets.cuda.emit"
 local M = {}
 
 M.TEMPLATE, M.HEADER, M.RANK = "rows", "kernel_rows.h", "n"
-M.SLOTS = 128 -- nodes of 16 lanes in shared memory that wait, of a block. ORDER QN_ROW_SLOTS of runtime/core/simt/row_share.h
+M.SLOTS = 128 -- nodes of 16 lanes in shared memory that wait, of a block. ORDER QN_ROW_SLOTS of runtime/core/simt/rows/row_share.h
 local SHARED_BYTES = 47 * 1024 -- of a block: 48 KB need no leave
-local FIXED_FIELDS = 32 -- ORDER QN_ROW_FIELDS of runtime/core/simt/row_share.h
+local FIXED_FIELDS = 32 -- ORDER QN_ROW_FIELDS of runtime/core/simt/rows/row_share.h
 local STRIDES = 320 -- of all operands. ORDER QN_ROW_STRIDES of runtime/core/row/row_program.h
 
 -- The fields of a record of an op with a DAG, beside those of variants.lua. make(fields) -> record; form: this module, or short_rows.lua
@@ -156,7 +156,7 @@ end
 
 -- The items per thread of a kernel, 1, and what the host must know of its stages: 5 bits, how many reduce; whether one follows that does
 -- not; 6 bits, the most parts of states of a stage; 8 bits, of all; 3 bits, 0, or n where the inputs that several stages load have
--- 1 << n bytes or fewer. ORDER qn_rows_work_of_items of runtime/core/simt/row_pieces.c
+-- 1 << n bytes or fewer. ORDER qn_rows_work_of_items of runtime/core/simt/rows/row_pieces.c
 function M.items(types, record)
   local program, kept, n, last, most, all = record.program, 0, 0, 0, 0, 0
   local bytes = kept_bytes(types, record)

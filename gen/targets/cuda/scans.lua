@@ -9,7 +9,7 @@ local rows = require "gen.targets.cuda.rows"
 local M = {}
 
 M.TEMPLATE, M.HEADER = "scan", rows.HEADER
-local FIXED_FIELDS = 19 -- ORDER QN_SCAN_FIELDS of runtime/core/simt/scans.h
+local FIXED_FIELDS = 19 -- ORDER QN_SCAN_FIELDS of runtime/core/simt/scans/scans.h
 
 M.max_rank = rows.max_rank
 

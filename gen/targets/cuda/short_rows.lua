@@ -8,8 +8,8 @@ local rows = require "gen.targets.cuda.rows"
 local M = {}
 
 M.TEMPLATE, M.HEADER, M.RANK = "rows_short", rows.HEADER, "2"
-local FIXED_FIELDS = 7 -- ORDER QN_SHORT_FIELDS of runtime/core/simt/short_rows.h
-local MOST_STATES = 16 -- bytes of a stage's states, of which a thread has 16. ORDER QN_SHORT_STATES of runtime/core/simt/short_rows.h
+local FIXED_FIELDS = 7 -- ORDER QN_SHORT_FIELDS of runtime/core/simt/rows/short_rows.h
+local MOST_STATES = 16 -- bytes of a stage's states, of which a thread has 16. ORDER QN_SHORT_STATES of runtime/core/simt/rows/short_rows.h
 
 M.max_rank, M.reducers = rows.max_rank, rows.reducers
 

@@ -19,6 +19,7 @@ M.build = build
 M.is_basic = false
 M.in_single = false
 M.core_folder = "simt"
+M.api_group = "Calling on CUDA devices"
 
 function M.refusal(op)
   local kind = kinds.of(op)
@@ -33,7 +34,7 @@ local function library_files(job)
     for _, file in ipairs(sources) do job.put("fatbin", fatbin.FOLDER .. file.stem .. ".cu", file.text) end
     job.put(nil, fatbin.INDEX, fatbin.index(job.plan, sources, job.build_id()))
   end
-  return { device_table = { backend = "qn_cuda_driver_backend", declarations = {}, rows_of = {} } }
+  return { device_table = { backend = "qn_cuda_driver_backend", header = tree.HEADER, declarations = { (tree.launchers()) }, rows_of = {} } }
 end
 
 function M.files(job)
@@ -41,7 +42,10 @@ function M.files(job)
   local files = tree.files(job.plan, job.prefix, kernels.sources(job.read, job.types))
   for _, file in ipairs(files) do job.put("cuda", file.name, file.text) end
   job.put_core("cuda_core", "runtime/tree/cuda_tree.c")
-  return { device_table = tree.table_rows(job.plan, job.prefix, files),
+  local launchers, unneeded = tree.launchers(job.plan.ops)
+  local device_table = tree.table_rows(job.plan, job.prefix, files)
+  table.insert(device_table.declarations, launchers)
+  return { device_table = device_table, unneeded = unneeded,
            section = { key = "cuda_kernels", rows = tree.manifest_rows(job.plan, job.prefix, files) } }
 end
 

@@ -84,10 +84,31 @@ local function row_text(row, head)
   return string.format("%s, %d, %d, (const void *)%s}", head, row.record.is_wide and 1 or 0, row.items_per_thread, row.name)
 end
 
+M.HEADER = "core/simt/launcher.h"
+
+-- ORDER LAUNCHED of runtime/core/op/kind.h. folder: of runtime/core with the launcher; forms: those of the kinds that are launched so
+local LAUNCHERS = {
+  { name = "items" },
+  { name = "rows", folder = "simt/rows", forms = { rows = true, scans = true, adjoints = true } }, -- scans choose kernels as rows do
+  { name = "scans", folder = "simt/scans", forms = { scans = true, adjoints = true } },
+}
+
+-- The table of launchers, and the folders of those that ops do not need. ops: nil: all are there
+function M.launchers(ops)
+  local list, unneeded = {}, {}
+  for k, launcher in ipairs(LAUNCHERS) do
+    local is_needed = not ops or not launcher.forms
+    for _, op in ipairs(ops or {}) do is_needed = is_needed or launcher.forms[kinds.of(op).cuda_form] end
+    list[k] = is_needed and "&qn_launcher_" .. launcher.name or "NULL"
+    if not is_needed then unneeded[#unneeded + 1] = launcher.folder end
+  end
+  return string.format("const qn_launcher *const qn_launchers[QN_LAUNCHED_COUNT] = {%s};", table.concat(list, ", ")), unneeded
+end
+
 -- The kernels' part of op_table.c: a device_table (gen/targets/all.lua)
 function M.table_rows(plan, prefix, files)
   local types, result = plan.model.types, { backend = "qn_cuda_tree", declarations = {}, rows_of = {}, row_text = row_text,
-                                            row_type = "qn_cuda_variant", list = "cuda_variants", header = "core/simt/launch.h" }
+                                            row_type = "qn_cuda_variant", list = "cuda_variants", header = M.HEADER }
   for _, file in ipairs(files) do
     local rows = {}
     for _, entry in ipairs(file.entries) do

@@ -365,5 +365,5 @@ static quern_status explain_adjoint(const quern_op *op, DLTensor *const *in, DLT
 }
 
 const qn_kind qn_kind_adjoint = {
-    .name = "adjoint", .has_own_entry = 1, .has_rows = 1, .sets_launch = 1, .not_planned = "it cannot be prepared; call it with " QN_SPELLED(quern_op_call), .result = adjoint_result,
+    .name = "adjoint", .has_own_entry = 1, .launched = QN_LAUNCHED_SCANS, .not_planned = "it cannot be prepared; call it with " QN_SPELLED(quern_op_call), .result = adjoint_result,
     .infer = infer_adjoint, .measure = measure_adjoint, .decide = decide_adjoint, .call = call_adjoint, .explain = explain_adjoint};

@@ -167,5 +167,5 @@ static quern_status check_run(const qn_decision *decision, const quern_call *cal
   return QUERN_OK;
 }
 
-const qn_kind qn_kind_row = {.name = "row", .has_own_entry = 1, .has_rows = 1, .n_own_params = 1, .result = row_result, .infer = infer_row, .measure = measure_row,
+const qn_kind qn_kind_row = {.name = "row", .has_own_entry = 1, .launched = QN_LAUNCHED_ROWS, .n_own_params = 1, .result = row_result, .infer = infer_row, .measure = measure_row,
                              .decide = decide_row, .bind = qn_row_bind, .check_run = check_run};

@@ -490,5 +490,5 @@ static quern_status explain_scan(const quern_op *op, DLTensor *const *in, DLTens
 static const qn_backend scan_cpu = {.device_name = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = scan_backend_call,
                                     .prepare = scan_prepare, .launch = scan_launch, .explain = scan_explain};
 
-const qn_kind qn_kind_scan = {.name = "scan", .has_own_entry = 1, .has_rows = 1, .sets_launch = 1, .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
+const qn_kind qn_kind_scan = {.name = "scan", .has_own_entry = 1, .launched = QN_LAUNCHED_SCANS, .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
                               .check_run = check_scan_run, .call = call_scan, .explain = explain_scan};

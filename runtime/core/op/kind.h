@@ -10,6 +10,10 @@
 #include "core/op/registry.h"
 #include "core/op/resolve.h"
 
+/* ORDER LAUNCHED. The work that a device's kernels share out: items of the output; rows (core/row); rows that are scanned, for which
+ * decisions have `launch`. */
+typedef enum qn_launched { QN_LAUNCHED_ITEMS, QN_LAUNCHED_ROWS, QN_LAUNCHED_SCANS, QN_LAUNCHED_COUNT } qn_launched;
+
 typedef struct qn_kind {
   const char *name;
   uint8_t keeps_bits;    /* its kernels copy values bit for bit, as the bits dtypes QN_B8 ... */
@@ -17,7 +21,7 @@ typedef struct qn_kind {
   uint8_t n_positions;   /* operands of its kernels before the op's own: qn_nest.n_positions */
   uint8_t n_own_params;  /* parameters of its kernels after the op's own: `bind` */
   uint8_t has_own_entry; /* its ops are compiled as themselves, not as the expression of a call */
-  uint8_t has_rows, sets_launch; /* its nests are those of core/row; its decisions have `launch` */
+  uint8_t launched;      /* qn_launched: how devices run its kernels */
   const char *not_planned; /* the reason why ops of this kind cannot be prepared, as a phrase; NULL: they can */
 
   /* Checks the dtypes of a kernel's operands (positions, inputs, outputs) and finds the kernels for them. */

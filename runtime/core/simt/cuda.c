@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/base/status.h"
-#include "core/op/kind.h"
 #include "core/tensor/device.h"
 
 static int is_value(const qn_decision *decision, int32_t k) { return decision->device_types[k] == kDLCPU; }
@@ -18,38 +17,26 @@ uint32_t qn_cuda_values(const qn_decision *decision) {
   return values;
 }
 
-/* The program of an op that reduces, which its kernel follows at least in what its states are. NULL: it has none, or it scans. */
-static const qn_row_program *program_of(const qn_decision *decision) {
-  const qn_row_program *program = qn_kind_of(decision->called)->sets_launch ? NULL : decision->of_kind;
-  return program && program->n_scans == 0 ? program : NULL;
+/* ---- Over items ---- */
+
+static void choose_items(const qn_decision *decision, qn_launch_form *form) {
+  qn_launch_choose(&decision->nest, decision->sizes, decision->op->info->n_out, qn_cuda_values(decision), form);
 }
 
-void qn_cuda_choose(const qn_decision *decision, qn_launch_form *form) {
-  if (qn_kind_of(decision->called)->has_rows)
-    qn_rows_choose(&decision->nest, decision->sizes, decision->count, program_of(decision), form);
-  else
-    qn_launch_choose(&decision->nest, decision->sizes, decision->op->info->n_out, qn_cuda_values(decision), form);
-}
-
-const qn_cuda_variant *qn_cuda_pick(const qn_decision *decision, const qn_cuda_variant *variants, int32_t n_variants,
-                                    qn_launch_form *form) {
-  if (qn_kind_of(decision->called)->has_rows)
-    return qn_rows_pick(variants, n_variants, &decision->nest, decision->sizes, decision->count, program_of(decision), form);
+static const qn_cuda_variant *pick_items(const qn_decision *decision, const qn_cuda_variant *variants, int32_t n_variants,
+                                         qn_launch_form *form) {
   return qn_launch_pick(variants, n_variants, decision->dtypes, &decision->nest, decision->sizes, decision->op->info->n_out,
                         qn_cuda_values(decision), form);
 }
 
-void qn_cuda_pack(const qn_decision *decision, const qn_launch_form *form, qn_launch *launch) {
-  const qn_kind *kind = qn_kind_of(decision->called);
-  const int32_t n_out = decision->op->info->n_out, n_params = decision->n_slots + kind->n_own_params;
-  if (kind->sets_launch) {
-    const qn_scan_launch scan = qn_scan_launch_of(decision);
-    qn_scans_pack(&decision->nest, decision->sizes, n_out, decision->count, &scan, form, launch);
-  } else if (kind->has_rows)
-    qn_rows_pack(&decision->nest, decision->sizes, n_out, qn_cuda_values(decision), decision->count, form, n_params, launch);
-  else
-    qn_launch_pack(&decision->nest, decision->sizes, n_out, qn_cuda_values(decision), form, n_params, launch);
+static void pack_items(const qn_decision *decision, const qn_launch_form *form, qn_launch *launch) {
+  qn_launch_pack(&decision->nest, decision->sizes, decision->op->info->n_out, qn_cuda_values(decision), form,
+                 decision->n_slots + qn_kind_of(decision->called)->n_own_params, launch);
 }
+
+const qn_launcher qn_launcher_items = {choose_items, pick_items, pack_items, NULL, NULL, NULL};
+
+/* ---- Arguments ---- */
 
 quern_status qn_cuda_check_addresses(const qn_decision *decision, const qn_ref *ref) {
   const quern_op_info *info = decision->op->info;
@@ -92,69 +79,41 @@ int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *
   return 0;
 }
 
-/* What a kernel does of rows. items: 0: not known, since the kernel is not made yet. */
-static qn_row_work work_of(const qn_decision *decision, int32_t items) {
-  const int is_built = decision->called->builtin && !decision->called->fused; /* else its program is not the kernel's */
-  qn_row_work work = is_built || !items ? qn_rows_work(decision->of_kind, decision->sizes) : qn_rows_work_of_items(items);
-  if (!is_built && !items) work.parts = work.all_parts; /* its kernel may have more of them in one stage */
-  return work;
-}
-
-/* Cuts rows, whatever workspace there is. */
-static void cut_rows(const qn_decision *decision, const qn_launch *launch, int32_t items, qn_cuda_pieces *pieces) {
-  if (qn_kind_of(decision->called)->sets_launch) {
-    pieces->rows.bytes = 0;
-    qn_scans_cut(launch, qn_scan_launch_of(decision).state_bytes, &pieces->scan);
-    pieces->bytes = pieces->scan.bytes;
-    pieces->n_launches = pieces->scan.n_launches;
-    return;
-  }
-  pieces->rows.bytes = pieces->bytes = 0;
-  if (launch->form.rank == QN_SHORT_RANK || !program_of(decision)) return; /* where it scans a block has a row */
-  const qn_row_work work = work_of(decision, items);
-  qn_rows_cut_pieces(&decision->nest, &work, decision->count, launch, &pieces->rows);
-  pieces->bytes = pieces->rows.bytes;
-  pieces->n_launches = pieces->rows.n_launches;
-}
+/* ---- Launches ---- */
 
 void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, int32_t items, uint32_t most_shared, const quern_call *call,
                  qn_cuda_pieces *pieces) {
-  const qn_kind *kind = qn_kind_of(decision->called);
+  const qn_launcher *launcher = qn_launcher_of(decision);
+  pieces->launcher = launcher;
   pieces->bytes = 0;
-  pieces->kept = 0;
   pieces->shared_bytes = launch->shared_bytes;
-  if (call && call->workspace && kind->has_rows) cut_rows(decision, launch, items, pieces);
+  if (call && call->workspace && launcher->cut) launcher->cut(decision, launch, items, pieces);
   if (pieces->bytes && pieces->bytes <= call->workspace_bytes) return;
   pieces->bytes = 0;
   pieces->n_launches = 1;
-  if (!kind->has_rows || kind->sets_launch || launch->form.rank == QN_SHORT_RANK) return;
-  const qn_row_work work = work_of(decision, items);
-  pieces->shared_bytes = qn_rows_keep(&work, launch, most_shared, &pieces->kept);
+  if (!launcher->keep || !launcher->keep(decision, launch, items, most_shared, pieces)) pieces->launcher = NULL;
 }
 
 /* Not inlined, for its stack. */
 __attribute__((noinline)) size_t qn_cuda_workspace(const qn_decision *decision, const qn_launch_form *form) {
+  const qn_launcher *launcher = qn_launcher_of(decision);
   qn_launch launch;
   qn_cuda_pieces pieces;
-  if (!qn_kind_of(decision->called)->has_rows) return 0;
-  qn_cuda_pack(decision, form, &launch);
-  cut_rows(decision, &launch, 0, &pieces);
+  if (!launcher->cut) return 0;
+  launcher->pack(decision, form, &launch);
+  pieces.bytes = 0;
+  launcher->cut(decision, &launch, 0, &pieces);
   return pieces.bytes;
 }
 
 uint64_t qn_cuda_piece(const qn_cuda_pieces *pieces, int32_t i, const quern_call *call, const qn_launch *launch, uint64_t *args) {
   uint64_t n_items = launch->n_items;
-  if (!pieces->bytes) {
-    if (pieces->kept) args[launch->form.n_operands + QN_ROW_KEPT] = pieces->kept;
-    return n_items;
-  }
-  const uint64_t workspace = (uint64_t)(uintptr_t)call->workspace;
-  if (pieces->rows.bytes)
-    qn_rows_set_piece(&pieces->rows, i, workspace, launch, args, &n_items);
-  else
-    qn_scans_set_step(&pieces->scan, i, workspace, launch, args, &n_items);
+  const uint64_t workspace = pieces->bytes ? (uint64_t)(uintptr_t)call->workspace : 0;
+  if (pieces->launcher) pieces->launcher->set_piece(pieces, i, workspace, launch, args, &n_items);
   return n_items;
 }
+
+/* ---- For backends ---- */
 
 quern_status qn_cuda_decide(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                             qn_decision *decision) {

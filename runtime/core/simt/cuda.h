@@ -6,10 +6,7 @@
 #define QN_CUDA_H
 
 #include "core/op/backend.h"
-#include "core/simt/launch.h"
-#include "core/simt/rows.h"
-#include "core/simt/scans.h"
-#include "core/simt/short_rows.h"
+#include "core/simt/launcher.h"
 
 /* A prepared call: on its caller's stack, or in a plan (qn_run), where it is constant. */
 typedef struct qn_cuda_run {
@@ -26,13 +23,6 @@ static inline int qn_cuda_is_pinned(const qn_decision *decision, int32_t k) {
   return decision->device_types[k] == kDLCUDAHost;
 }
 
-/* The form of the kernel to be compiled for a decision; the best of the kernels built ahead for its dtypes (NULL: none), and its form;
- * the launch of a kernel of such a form. They are rows.h's for a kind with has_rows, else launch.h's. */
-void qn_cuda_choose(const qn_decision *decision, qn_launch_form *form);
-const qn_cuda_variant *qn_cuda_pick(const qn_decision *decision, const qn_cuda_variant *variants, int32_t n_variants,
-                                    qn_launch_form *form);
-void qn_cuda_pack(const qn_decision *decision, const qn_launch_form *form, qn_launch *launch);
-
 /* Checks that addresses are multiples of their items' sizes, since GPU loads and stores need that, and values fit an argument. */
 quern_status qn_cuda_check_addresses(const qn_decision *decision, const qn_ref *ref);
 
@@ -44,18 +34,8 @@ void qn_cuda_arguments(const qn_decision *decision, const qn_cuda_run *run, cons
  * 0. Returns 0 after the last. */
 int qn_cuda_next(const qn_decision *decision, const qn_launch *launch, int64_t *at, uint64_t *args);
 
-/* The launches of a call of an op with rows. */
-typedef struct qn_cuda_pieces {
-  size_t bytes; /* of workspace; 0: there is one launch, of whole rows */
-  int32_t n_launches;
-  uint32_t shared_bytes; /* that each launch asks for */
-  uint64_t kept;         /* of whole rows: see qn_rows_keep */
-  qn_row_pieces rows; /* these or */
-  qn_scan_steps scan;
-} qn_cuda_pieces;
-
-/* Cuts the rows of a launch into pieces, if the call has the workspace for it; else there is one launch, of whole rows. items: the
- * number that came with the kernel; most_shared: the bytes of shared memory that its launches may ask for. */
+/* Cuts a launch into several, if the call has the workspace for them; else there is one. items: the number that came with the kernel;
+ * most_shared: the bytes of shared memory that its launches may ask for. */
 void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, int32_t items, uint32_t most_shared, const quern_call *call,
                  qn_cuda_pieces *pieces);
 

@@ -144,7 +144,7 @@ __attribute__((noinline)) static quern_status decide_rows(const quern_op *op, DL
   return qn_row_decide(info, program, &operands, call, decision);
 }
 
-static const qn_kind row_expression = {.name = "row", .has_rows = 1, .n_own_params = 1, .infer = infer_rows, .measure = measure_rows, .decide = decide_rows,
+static const qn_kind row_expression = {.name = "row", .launched = QN_LAUNCHED_ROWS, .n_own_params = 1, .infer = infer_rows, .measure = measure_rows, .decide = decide_rows,
                                     .bind = qn_row_bind};
 
 const qn_kind *qn_fused_rows_kind(const qn_expression *expression) { return expression->n_axes ? &row_expression : &qn_kind_elementwise; }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * row_share.c: see row_share.h. */
-#include "core/simt/row_share.h"
+#include "core/simt/rows/row_share.h"
 
 #include "core/base/status.h"
 

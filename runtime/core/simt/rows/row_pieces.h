@@ -4,7 +4,7 @@
 #ifndef QN_ROW_PIECES_H
 #define QN_ROW_PIECES_H
 
-#include "core/simt/row_share.h"
+#include "core/simt/rows/row_share.h"
 
 #define QN_ROW_MAX_JOINS (QUERN_MAX_NDIM + 1)
 

@@ -3,12 +3,12 @@
  * rows.c: see rows.h. A block of 16 groups of 16 threads takes tiles of 16, 8, 4, 2 or 1 rows: a row has 1, 2, ... 16 groups (its
  * spread). A group takes a range of the row's chunks, or repeatedly the next free chunk. If neighbouring rows are adjacent in memory
  * and the elements of a row are not, the threads are turned: neighbouring threads take neighbouring rows. */
-#include "core/simt/rows.h"
+#include "core/simt/rows/rows.h"
 
 #include <string.h>
 
-#include "core/simt/row_share.h"
-#include "core/simt/short_rows.h"
+#include "core/simt/rows/row_share.h"
+#include "core/simt/rows/short_rows.h"
 
 #define FLAG_STREAMED 1
 #define FLAG_VALUES 8

@@ -5,7 +5,7 @@
 #ifndef QN_SHORT_ROWS_H
 #define QN_SHORT_ROWS_H
 
-#include "core/simt/row_share.h"
+#include "core/simt/rows/row_share.h"
 
 #define QN_SHORT_RANK 2 /* of these kernels: the elements of a row, and the rows */
 #define QN_SHORT_ELEMENTS 64 /* the most of a row */

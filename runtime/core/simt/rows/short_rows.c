@@ -2,7 +2,7 @@
  *
  * short_rows.c: see short_rows.h. The elements of a tile of rows are in shared memory: they are loaded and stored by all threads of a block,
  * neighbours by neighbours. */
-#include "core/simt/short_rows.h"
+#include "core/simt/rows/short_rows.h"
 
 #define FEWEST_ROWS 8192  /* fewer do not keep a large device busy */
 #define SHARED_BYTES (40u << 10) /* of a block: 48 KB need no leave */

@@ -3,7 +3,7 @@
  * scans.c: see scans.h. A block of 256 threads has 16 chunks at a time. Where the workspace allows it, the chunks of a long row go to many
  * blocks, by several launches: the first computes the total of each chunk, the next ones what comes before each chunk of a span and before
  * each span, the last one the results. The input is read twice. */
-#include "core/simt/scans.h"
+#include "core/simt/scans/scans.h"
 
 #include <string.h>
 

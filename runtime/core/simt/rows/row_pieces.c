@@ -2,7 +2,7 @@
  *
  * row_pieces.c: see row_pieces.h. A piece is an aligned subtree of the law's tree: 2^k chunks of the joined axes, or 2^k indices of one
  * further axis with all that is inside it. Its node goes to the workspace; the nodes along an axis are joined by the same tree. */
-#include "core/simt/row_pieces.h"
+#include "core/simt/rows/row_pieces.h"
 
 #include <string.h>
 

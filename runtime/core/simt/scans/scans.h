@@ -6,7 +6,7 @@
 #define QN_SCANS_H
 
 #include "core/row/scan_launch.h"
-#include "core/simt/row_pieces.h"
+#include "core/simt/rows/row_pieces.h"
 
 /* The fields of a kernel's arguments behind the addresses. ORDER arguments_text of gen/targets/cuda/scans.lua */
 enum {
