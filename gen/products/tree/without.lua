@@ -37,7 +37,9 @@ table.insert(M.list, { files = { "tensor/apart.c", "tensor/apart.h" }, instead =
 end })
 
 for _, path in ipairs(numbers.FILES) do
-  if path ~= "op/params.c" then M.list[#M.list + 1] = { is_unneeded = needs_none(path), files = { path }, instead = {}, note = {} } end
+  if path ~= "op/params.c" then
+    M.list[#M.list + 1] = { is_unneeded = needs_none(path), files = { path, (path:gsub("c$", "h")) }, instead = {}, note = {} }
+  end
 end
 
 -- Of a run's options and a tree's plan: { files = set of paths, sources = list of paths, notes = list of lines }

@@ -116,7 +116,7 @@ static quern_status resolve(const quern_op *op, const operand_list *operands, qn
   decision->specialised = NULL;
   decision->signature = &decision->own_signature;
   if (op->fused) return op->fused->decide(op, operands->dtype, decision);
-  quern_status status = qn_kind_resolve(op->builtin, operands->dtype, &decision->own_signature);
+  quern_status status = op->builtin->kind->resolve(op->builtin, operands->dtype, &decision->own_signature);
   if (status) return status;
   decision->param_dtype = decision->own_signature.param;
   if (!decision->backend || !decision->backend->stand_in) return QUERN_OK;

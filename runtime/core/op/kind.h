@@ -69,9 +69,4 @@ static inline quern_shape *qn_shape_at(quern_shape *out, int32_t k) {
   return (quern_shape *)(void *)((char *)out + (size_t)k * out->size);
 }
 
-/* Resolves dtypes by the rules of the op's row. */
-static inline quern_status qn_kind_resolve(const qn_builtin *builtin, const uint8_t *dtypes, qn_signature *signature) {
-  return builtin->kind->resolve(builtin, dtypes, signature);
-}
-
 #endif

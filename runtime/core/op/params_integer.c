@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * params_integer.c: the conversion of parameters to bool, integers and their bits. See params.h. */
-#include "core/op/params.h"
+ * params_integer.c: the conversion of parameters to integers. See params_integer.h. */
+#include "core/op/params_integer.h"
 
-const char *qn_params_bool(const quern_scalar *scalar, const qn_dtype_info *info, uint64_t *slot) {
-  (void)info;
-  *slot = scalar->kind == QUERN_F64 ? scalar->v.f[0] != 0 : scalar->v.u != 0;
-  return NULL;
-}
-
-/* Saturates to [low, high] of a signed type, [0, high] of an unsigned one. Returns an error phrase, or NULL. */
-static const char *to_range(const quern_scalar *scalar, int64_t low, uint64_t high, uint64_t *slot) {
+const char *qn_params_to_range(const quern_scalar *scalar, int64_t low, uint64_t high, uint64_t *slot) {
   int64_t whole = 0;
   if (scalar->kind == QUERN_U64) {
     *slot = scalar->v.u < high ? scalar->v.u : high;
@@ -36,16 +29,5 @@ static const char *to_range(const quern_scalar *scalar, int64_t low, uint64_t hi
 const char *qn_params_integer(const quern_scalar *scalar, const qn_dtype_info *info, uint64_t *slot) {
   const int is_signed = info->code == kDLInt;
   const uint64_t high = UINT64_MAX >> (64 - info->bits + is_signed);
-  return to_range(scalar, is_signed ? -(int64_t)high - 1 : 0, high, slot);
-}
-
-/* The low 64 bits of an integer or of a whole float. Floats beyond [-2^63, 2^64) saturate. */
-const char *qn_params_bits(const quern_scalar *scalar, const qn_dtype_info *info, uint64_t *slot) {
-  (void)info;
-  if (scalar->kind == QUERN_F64) {
-    const int is_beyond = scalar->v.f[0] >= 0x1p63;
-    return to_range(scalar, is_beyond ? 0 : INT64_MIN, is_beyond ? UINT64_MAX : INT64_MAX, slot);
-  }
-  *slot = scalar->v.u;
-  return NULL;
+  return qn_params_to_range(scalar, is_signed ? -(int64_t)high - 1 : 0, high, slot);
 }

@@ -157,7 +157,7 @@ const qn_builtin *qn_fused_ops_builtin(const quern_op *op, const qn_specialised 
   if (own->built) return own->built;
   if (!builtin || specialised->n_slots != builtin->info.n_params) return NULL;
   qn_status_keep(&kept);
-  if (qn_kind_resolve(builtin, own->dtypes, &signature)) {
+  if (builtin->kind->resolve(builtin, own->dtypes, &signature)) {
     qn_status_restore(&kept);
     return NULL;
   }

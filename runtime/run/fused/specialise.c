@@ -141,7 +141,7 @@ static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *ex
     own->built = builtin;
     specialised->is_built = 1;
     specialised->heavy = builtin->heavy;
-    return qn_kind_resolve(builtin, own->dtypes, &specialised->signature);
+    return builtin->kind->resolve(builtin, own->dtypes, &specialised->signature);
   }
   status = qn_interpreter_build(expression, typed, fused->generator, &own->interpreted);
   if (status) return status;
@@ -164,7 +164,7 @@ static quern_status fill_free(const qn_fused_op *fused, qn_specialisation *own) 
   specialised->is_built = 1;
   specialised->n_nodes = 1;
   specialised->n_slots = fused->op.info->n_params + own->built->kind->n_own_params;
-  return own->built->kind->resolve ? qn_kind_resolve(own->built, own->dtypes, &specialised->signature) : QUERN_OK;
+  return own->built->kind->resolve ? own->built->kind->resolve(own->built, own->dtypes, &specialised->signature) : QUERN_OK;
 }
 
 /* The host's limit of values; the reader has one of its own. */
