@@ -38,7 +38,7 @@ adjoint "logcumsumexp_backward" {
 
 -- The places that have found one element follow one another, the first of them at the element itself.
 adjoint "cummax_backward" {
-  doc = "The derivative of cummax by its values: at each element the sum of grad over the places whose largest element it is. indices: as cummax gives them.",
+  doc = "The derivative of cummax by its values: at each element the sum of grad over the places where it is the largest element. indices: as cummax gives them.",
   of = "cummax", inputs = "grad, i64 indices", dtypes = floating,
   state = "i64 place, T sum", lift = "place = indices; sum = grad;",
   combine = "place = b.place; sum = a.place == b.place ? a.sum + b.sum : b.sum;",
@@ -46,7 +46,7 @@ adjoint "cummax_backward" {
 }
 
 adjoint "cummin_backward" {
-  doc = "The derivative of cummin by its values: at each element the sum of grad over the places whose smallest element it is. indices: as cummin gives them.",
+  doc = "The derivative of cummin by its values: at each element the sum of grad over the places where it is the smallest element. indices: as cummin gives them.",
   of = "cummin", inputs = "grad, i64 indices", dtypes = floating,
   state = "i64 place, T sum", lift = "place = indices; sum = grad;",
   combine = "place = b.place; sum = a.place == b.place ? a.sum + b.sum : b.sum;",

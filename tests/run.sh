@@ -63,7 +63,7 @@ if [ "${QUERN_TEST_EXHAUSTIVE-}" != 1 ]; then
   [ "$both" = 'memory threads ' ] || both=
 fi
 
-# Whether the tag stands in the head of the file.
+# Whether the head of the file has the tag.
 has_tag() { sed -n '1,3p' "$2" | grep -q "^[ #-]*[*]* *tags:.* $1\( \|\$\)"; }
 # Whether a test of the file belongs to this pass, on a build of this tag.
 is_wanted() {

@@ -16,7 +16,7 @@ constants {
   ASINH_SMALL = 0x1p-4,
   ASINH_LARGE_F32 = 0x1p60,
   ASINH_LARGE_F64 = 0x1p500,
-  -- Their bits less those of 1: acosh, whose x from 1 to there are not rare.
+  -- Their bits less those of 1: of acosh, x from 1 to there are not rare.
   ACOSH_RANGE_BITS_F32 = 0x1e000000,
   ACOSH_RANGE_BITS_F64 = 0x1f40000000000000,
 

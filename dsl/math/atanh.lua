@@ -7,7 +7,7 @@
 --     g / b = 2^e (1 + s) / (1 - s),     s = (g - 2^e b) / (g + 2^e b),     atanh|x| = e ln2 / 2 + atanh(s)
 --
 -- e is rounded from the difference of the bits of g and b, which is their quotient's logarithm but for 0.09; so |s| <= 0.2 and
--- a short odd polynomial does, whose leading term is s. e becomes 1 at |x| = 1/6 and 2 at 1/2.
+-- a short odd polynomial with the leading term s does. e becomes 1 at |x| = 1/6 and 2 at 1/2.
 --
 -- s must not cost a rounding at e = 1, where ln2/2 + s cancels to 0.17: g and b have a low part (b from |x| = 1/2 on none), their
 -- difference is exact (they are within a factor of 2), and the quotient is corrected by what is left of the division. For

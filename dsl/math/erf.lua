@@ -39,7 +39,7 @@ constants {
   ERF_SHIFT_F64 = 0x1.8p52 + 1087,
 
   -- Where erf changes polynomial. Lower, Q would exceed 1/2 and its rounding error double; higher, the errors of P grow.
-  -- In f64 it is a point whose sqrt(erfc) is, by luck, within 0.02 ULP of a float, the constant coefficient of Q.
+  -- In f64 it is a point with sqrt(erfc) within 0.02 ULP of a float, by luck, the constant coefficient of Q.
   ERF_JOIN_F32 = 1,
   ERF_JOIN_F64 = 0x1.be8p-1,
 }

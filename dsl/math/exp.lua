@@ -7,7 +7,7 @@
 --     x = n ln2 + r,   n = round(x / ln2),  |r| <= ln2 / 2,      e^x = 2^n e^r
 --
 -- n is found by adding a large constant ("the shifter"): fma(x, 1/ln2, SHIFT) is so large that its last mantissa bit is
--- worth 1, so the rounding of this one operation rounds to the nearest integer, and n stands in the low bits of the
+-- worth 1, so the rounding of this one operation rounds to the nearest integer, and n is in the low bits of the
 -- result, ready for the exponent field of 2^n; subtracting SHIFT gives n as a float. No conversion is needed.
 --
 -- r comes in two parts, r = hi + lo: hi = x - n LN2_HI is exact (an fma, and the subtraction cancels), lo = -n LN2_LO.

@@ -114,7 +114,7 @@ func "pow_bits_f64" {
 func "pow_exponent" {
   doc  = "e of x = 2^e m, m in [0.758, 1.516); f32: times 2^23. For positive normal x.",
   args = "x",
-  -- f32: the exponent field is converted where it stands, 23 places up; POW_LN2 is scaled to match. f64: as in log_exponent.
+  -- f32: the exponent field is converted in its place, 23 bits up; POW_LN2 is scaled to match. f64: as in log_exponent.
   f32  = [[ (f32)(i32)(pow_bits_f32(x) & 0xff800000) ]],
   f64  = [[ as_f64((pow_bits_f64(x) >> 52) | 0x4330000000000000) - (0x1p52 + 1023.0) ]],
 }

@@ -4,7 +4,7 @@
 --
 --     sin r = hi + (hi z S(z) + lo)              cos r = 1 + z (z C(z) - 1/2)              z = (hi + lo)^2, rounded once
 --
--- In both the largest part is added last, with the only rounding that shows. lo stands in z too, or both would miss up to
+-- In both the largest part is added last, with the only rounding that shows. z includes lo, too, or both would miss up to
 -- 0.3 ULP.
 --
 -- n picks one of the two and the sign: sin |x| = sin r, cos r, -sin r, -cos r for n = 0, 1, 2, 3 mod 4, and cos is sin a

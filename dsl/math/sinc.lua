@@ -8,7 +8,7 @@
 --
 -- and n picks one of the two and its sign, as in sin.lua; what is left is a division by a, which is exact. The numerator is a
 -- sum of two parts, p + pl, and the quotient y = p (1/a) is corrected by its remainder: (p + pl - y a) / a.
--- Zeros, at every integer but 0, are +0. Near 0 a is held at a value whose sinc rounds to 1. The limit at infinity is 0, but
+-- Zeros, at every integer but 0, are +0. Near 0 a is held at a value with a sinc that rounds to 1. The limit at infinity is 0, but
 -- b is NaN there, as sin is.
 --
 -- The derivative is (cos(pi x) - sinc(x)) / x = pi (Q - P / (pi a)) / a, where Q and P are cos(pi a) / pi and sin(pi a) / pi, in

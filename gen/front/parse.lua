@@ -230,7 +230,7 @@ function Parser:primary()
     return inside
   end
   if token.text == "not" and token.kind == "op" then
-    fail(token.at, "'not' binds looser than what stands before it: write (not ...)")
+    fail(token.at, "'not' binds looser than what is before it: write (not ...)")
   end
   if not self.is_host and token.text == "*" and self.tokens[self.next - 2] and self.tokens[self.next - 2].at == token.at - 1 then
     fail(token.at - 1, "'**' is no operator here: write pow(x, y)")

@@ -22,7 +22,7 @@ local EXCLUDED = { "body", "result", "outputs", "moves", "casts", "params", "ulp
 
 -- A message about an error in an op's fields, or nil.
 function M.failure(fields, is_builtin)
-  if not is_builtin then return "finds: only the library's own ops may give outputs whose shapes depend on values" end
+  if not is_builtin then return "finds: only the library's own ops may give outputs with shapes that depend on values" end
   if not N_INPUTS[fields.finds] then return string.format("finds: '%s', expected items or places", source.shown(fields.finds)) end
   for _, field in ipairs(EXCLUDED) do
     if fields[field] ~= nil then return field .. " is not for an op that finds" end

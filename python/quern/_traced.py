@@ -489,7 +489,7 @@ def traced_call(op, method, inputs, params, named):
         raise _refuse(trace, "a compiled expression in a function that is traced",
                       "write its text as Python, or as a fused function")
     if op._class == 2:
-        raise _refuse(trace, "{} has results whose shape depends on values".format(name),
+        raise _refuse(trace, "{} has results of a shape that depends on values".format(name),
                       "call it before or behind the fused function")
     return _op_value(trace, op, inputs, params, named)
 

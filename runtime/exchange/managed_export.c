@@ -101,7 +101,7 @@ static quern_status check_way(const char *function, const DLTensor *tensor, cons
     return qn_status_fail(QUERN_E_DEVICE, "%s: nothing here copies from %s to %s; ask for the cpu first", function, source,
                           target);
   if (!descriptor->is_whole)
-    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: no copies are made of dtype %s, whose items are of %u bits", function,
+    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: no copies are made of dtype %s, of items of %u bits", function,
                           qn_tensor_dtype_text(tensor->dtype, text), (unsigned)tensor->dtype.bits);
   return QUERN_OK;
 }

@@ -20,7 +20,7 @@ typedef struct qn_target_kernel {
   int32_t items_per_thread; /* chosen by the generator; 0: not generated yet */
   int32_t most_ms;          /* for one compile, where a compiler can be ended; 0: its own limit */
   int32_t is_large;         /* compiling it takes long: others are compiled beside it */
-  atomic_int *is_cancelled; /* 1: nobody wants it any more; a compiler that can be ended by request ends */
+  atomic_int *is_cancelled; /* 1: it is not wanted any more; a compiler that can be ended by request ends */
 } qn_target_kernel;
 
 /* Loaded code. */

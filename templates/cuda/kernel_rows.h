@@ -138,7 +138,7 @@ template <typename By> struct q_tree {
   typename By::T top; /* the node that came last */
   bool is_there;      /* the top has this lane */
 
-  /* The top is number `index` of its level; is_last: the level ends with it. Joins it with the waiting nodes whose right side it is. */
+  /* The top is number `index` of its level; is_last: the level ends with it. Joins it, as the right side, with the nodes that wait for it. */
   template <typename X> Q_FN void settle(X index, bool is_last) {
     for (; (index & 1) || (is_last && index); index >>= 1) {
       if (!(index & 1)) continue;

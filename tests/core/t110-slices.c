@@ -721,7 +721,7 @@ static void test_forks(qn_slices *s) {
   int status = -1;
   const pid_t pid = fork();
   if (pid == 0) {
-    /* Ends by exit(): nobody is there to be joined. */
+    /* Ends by exit(): there is no thread to be joined. */
     in_child(s);
     fclose(stdout);
     exit(0);

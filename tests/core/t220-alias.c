@@ -189,8 +189,8 @@ static void test_views(void) {
 #define F(offset, n, step) ((view){REF_F32, 1, offset, {n}, {step}})
 #define F2(offset, n0, n1, s0, s1) ((view){REF_F32, 2, offset, {n0, n1}, {s0, s1}})
   refused(REF_ADD, (view[]){F(0, 10, 1), row}, &F(0, 10, 0), "output of stride 0");
-  refused(REF_ADD, (view[]){F2(0, 5, 4, 4, 1), F(2048, 4, 1)}, &F2(512, 5, 4, 1, 1), "output whose windows overlap");
-  refused(REF_ADD, (view[]){F2(0, 5, 4, 4, 1), F(2048, 4, 1)}, &F2(512, 5, 4, 3, 1), "output whose rows overlap by one");
+  refused(REF_ADD, (view[]){F2(0, 5, 4, 4, 1), F(2048, 4, 1)}, &F2(512, 5, 4, 1, 1), "output with windows that overlap");
+  refused(REF_ADD, (view[]){F2(0, 5, 4, 4, 1), F(2048, 4, 1)}, &F2(512, 5, 4, 3, 1), "output with rows that overlap by one");
   refused(REF_ADD, (view[]){F2(0, 5, 4, 4, 1), F(2048, 4, 1)}, &F2(512, 5, 4, 3, 2), "output with one shared element");
   served(REF_ADD, (view[]){F2(0, 4, 3, 4, 1), F(2048, 3, 1)}, &F2(512, 4, 3, 3, 4), "output of strides (3, 4): all different");
   served(REF_ADD, (view[]){F(0, 10, 2), row}, &F(4, 10, 2), "even elements in, odd elements out");

@@ -40,7 +40,7 @@ static int untouched(void) {
   return good;
 }
 
-/* The spoilt call is refused by call, prepare, and explain alike; every part of `words` (separated by '|') stands in the
+/* The spoilt call is refused by call, prepare, and explain alike; every part of `words` (separated by '|') is in the
  * sentence. Then the stage is reset. */
 static void refused(ref_op op, int n_in, int n_out, const quern_call *call, quern_status wanted, const char *words,
                     const char *name) {
@@ -202,7 +202,7 @@ static void test_layouts(void) {
   reset();
 }
 
-/* Extents and strides whose bytes no address holds. No kernel may start. */
+/* Extents and strides that reach beyond all addresses. No kernel may start. */
 static void test_overflow(void) {
   static const int64_t huge[] = {INT64_MAX, INT64_MAX / 2, INT64_MAX / 4, (int64_t)1 << 62, (int64_t)1 << 61};
   for (int i = 0; i < 5; i++) {

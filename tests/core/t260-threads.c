@@ -356,7 +356,7 @@ static void test_nested(void) {
   trial t;
   make_case(&t, 0, &r);
   unsigned char *bytes = malloc(body_bytes(&t.out));
-  is_int(run(&t, nested_op, bytes), QUERN_OK, "a call whose slices make calls");
+  is_int(run(&t, nested_op, bytes), QUERN_OK, "a call with slices that make calls");
   is_int(nested_bad, 0, "the inner ones are right");
   free(bytes);
   trial_free(&t);

@@ -98,7 +98,7 @@ static void *run_slice(void *arg) {
 static unsigned slice_word;
 static int slices_lost, slices_run;
 
-/* Each slice on a thread whose environment is the odd one. */
+/* Each slice on a thread with the odd environment. */
 static void for_manner(void *host, int64_t n, void (*slice)(void *arg, int64_t i), void *arg) {
   (void)host;
   for (int64_t i = 0; i < n; i++) {

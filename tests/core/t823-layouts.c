@@ -512,7 +512,7 @@ static void test_versions(void) {
     quern_op_release(op);
   }
 
-  /* Without infer: what says so, and what stands for an op of the library. */
+  /* Without infer: what says so, and what implements an op of the library. */
   def = (quern_op_def){.size = sizeof def, .n_in = 1, .n_out = 1, .call = call_two};
   for (int turn = 0; turn < 4; turn++) {
     static const char *const names[4] = {"acme.older", "acme.row_major", "acme.keeps", "negative"};

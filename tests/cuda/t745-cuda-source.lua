@@ -183,7 +183,7 @@ end
 
 ---------------------------------------------------------------------------------------------------- on the CPU
 
--- A kernel's own part of the text, which stands behind the headers that all have; with the names in it that all have made its
+-- A kernel's own part of the text, behind the headers that all have; with the names in it that all have made its
 -- own.
 local END_OF_HEADERS = "struct q_args_"
 local head = kernels[1].text:match("^(.-)\n" .. END_OF_HEADERS)

@@ -628,7 +628,7 @@ int main(void) {
   else good(forks, "a process forks while it compiles");
   good(ends, "a process ends while it compiles");
   good_with("FAKE_NVRTC_HOLD=20000/x0", is_cancelled, "a compile under way is cancelled");
-  good_with("FAKE_NVRTC_HOLD=20000/q_table_pow", compiles_beside, "a small compile beside a large one, whose context ends");
+  good_with("FAKE_NVRTC_HOLD=20000/q_table_pow", compiles_beside, "a small compile beside a large one of a context that ends");
   snprintf(command, sizeof command, "rm -rf '%s'", cache);
   if (system(command)) bail("%s is left", cache);
   good(starts_cold, "a cache with one entry");

@@ -251,8 +251,8 @@ static void test_captures(void) {
     device_write(w.there, w.at, N * 4);
     device_do(cuda.capture_begin(stream, mode));
     good(run_of(plan, &x, &y, &z, stream), "a capture, %s: a plan is run", modes[mode]);
-    good(call_of(add, &z, &y, &w, stream), "  a call whose kernel is there");
-    is_int(call_of(cold[mode], &x, &y, &z, stream), QUERN_E_CAPTURING, "  one whose kernel is not: CAPTURING");
+    good(call_of(add, &z, &y, &w, stream), "  a call with its kernel there");
+    is_int(call_of(cold[mode], &x, &y, &z, stream), QUERN_E_CAPTURING, "  one without: CAPTURING");
     has_str(quern_last_error(), "captured", "  said");
     is_int(capture_status(stream), 1, "  the capture goes on");
     quern_plan *none = NULL;
@@ -370,7 +370,7 @@ static void test_index_ops(void) {
   DLTensor *out[1] = {&z.t}, between = z.t, *wrong[1] = {&between};
   void *data[1] = {z.there}, *odd[1] = {z.there + 2};
   device_do(cuda.capture_begin(stream, DEVICE_CAPTURE_GLOBAL));
-  is_int(quern_op_call(arange, 0, NULL, 1, out, &call), QUERN_E_CAPTURING, "indices, whose kernel is not there, in a capture");
+  is_int(quern_op_call(arange, 0, NULL, 1, out, &call), QUERN_E_CAPTURING, "indices without their kernel, in a capture");
   device_do(cuda.capture_end(stream, &graph));
   device_do(cuda.graph_destroy(graph));
   quern_plan *plan = NULL;

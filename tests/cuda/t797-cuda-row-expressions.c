@@ -11,7 +11,7 @@
 
 enum { MOST_IN = 3, MOST_OUT = 2 };
 
-/* @ stands for the axes. x has all elements; y and z may have 1 along some dimensions, but not along the axes where they alone are
+/* @ is replaced by the axes. x has all elements; y and z may have 1 along some dimensions, but not along the axes where they alone are
  * reduced. */
 static const char *const texts[] = {
     "s = sum(x * y@)",

@@ -103,7 +103,7 @@ static int may_be_result(const operand *o) {
   return may;
 }
 
-/* The derivative of a scan whose case has run. */
+/* The derivative of a scan, after the scan's own case. */
 static void run_backward(quern_op *back, scan_case *of, rng *r) {
   const quern_op_info *info = quern_op_describe(back);
   const operand *const y = &of->out[0];

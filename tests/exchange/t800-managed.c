@@ -59,7 +59,7 @@ static void test_wrap(void) {
 
   int64_t empty[3] = {(int64_t)1 << 40, (int64_t)1 << 40, 0};
   t = tensor_of(NULL, a_f32, 3, empty, NULL);
-  is_int(quern_managed_wrap(&t, 0, count_release, &n, &managed), QUERN_OK, "an empty tensor whose other extents are large");
+  is_int(quern_managed_wrap(&t, 0, count_release, &n, &managed), QUERN_OK, "an empty tensor with large other extents");
   ok(managed->dl_tensor.strides != NULL, "  has strides");
   quern_managed_release(managed);
   is_int(n, 3, "  and is released");

@@ -302,7 +302,7 @@ static void test_random(void) {
       status = quern_managed_import_legacy(&p.legacy, (uint32_t)rng_below(&r, 2), &managed);
     } else if (way == 2) {
       status = quern_managed_downgrade(&p.versioned, &legacy);
-    } else if (way == 3) { /* inputs only: nobody says that an output's memory is that large */
+    } else if (way == 3) { /* inputs only: the output's memory need not be that large */
       quern_operand in[2] = {is_legacy ? legacy_operand(&p, 1) : versioned_operand(&p, 1)};
       in[1] = in[0];
       f32_of(&q, z);
@@ -315,7 +315,7 @@ static void test_random(void) {
     } else if (way == 4) {
       status = quern_managed_wrap(&p.versioned.dl_tensor, p.versioned.flags, count_release, &n_released, &managed);
       wanted = 0;
-    } else { /* no copies: nobody says that there is so much memory */
+    } else { /* no copies: there need not be so much memory */
       quern_export wish = {sizeof wish, (int32_t)rng_below(&r, 2), {(DLDeviceType)rng_below(&r, 2), 0}, NULL};
       if (p.versioned.dl_tensor.device.device_type != kDLCPU) wish.copy = QUERN_COPY_NEVER;
       status = quern_managed_export(&p.versioned.dl_tensor, p.versioned.flags, count_release, &n_released, &wish, &managed);

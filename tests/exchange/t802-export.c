@@ -3,7 +3,7 @@
  *
  * t802-export: quern_managed_export: when the memory itself is given and when a copy, of any item and any layout, on the host
  * and between it and CUDA devices; what the copy says, when the owner is released, what is refused and why; and new tensors on a
- * device. Without a GPU: on the fake driver (on_device.h), whose log tells what was called. */
+ * device. Without a GPU: on the fake driver (on_device.h); its log tells what was called. */
 #include "cuda/on_device.h"
 #include "producers.h"
 

@@ -276,7 +276,7 @@ static int spoil(rng *r, problem *p) {
 
 /* ---- What it is in memory ---- */
 
-/* Whether all that the descriptor names lies in the memory of one operand; what must be refused as it stands does not. */
+/* Whether all that the descriptor names lies in the memory of one operand; what must be refused in any case does not. */
 static int lies_in(operand_set *s, const DLTensor *t) {
   __int128 low = 0, high = 0, step = 1;
   if (!t || t->device.device_type != kDLCPU || t->ndim < 0 || t->ndim > QUERN_MAX_NDIM || !t->shape) return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz_jit_cache: any bytes are an entry whose parts lie within them, or none; the same once their checksum is made right,
+ * fuzz_jit_cache: any bytes are an entry with all parts within them, or none; the same once their checksum is made right,
  * which a fuzzer does not hit by itself. Built from this file and runtime/{jit_cache,jit_environment,write_all,
  * core/log,core/environment}.c, with clang -fsanitize=fuzzer,address,undefined. */
 #include <stdint.h>

@@ -151,7 +151,7 @@ for _, row in ipairs {
   { 'tables { A = { "f32", 1, 2, 3 } }', "a table of three" },
   { 'tables { A = { "f32", "x" } }', "a table of texts" },
   { 'tables { A = { {}, 1 } }', "a table without a type" },
-  { 'tables { [{}] = { "f32", 1 } }', "a table whose name is a table" },
+  { 'tables { [{}] = { "f32", 1 } }', "a table with a table as its name" },
   { 'unary {} {}', "a name that is a table" },
   { 'unary "acme.a"', "a name alone" },
   { 'unary "acme.a" (1)', "a number for a table" },
@@ -163,7 +163,7 @@ for _, row in ipairs {
   { 'unary "acme.a" { doc = "d", dtypes = { "f33" }, body = "x" }', "an unknown dtype" },
   { 'unary "acme.a" { doc = "d", dtypes = { "b32" }, body = "x" }', "a dtype of the inside" },
   { 'unary "acme.a" { doc = "d", dtypes = floating, params = { 1, 2 }, body = "x" }', "params without names" },
-  { 'unary "acme.a" { doc = "d", dtypes = floating, params = { a = "1" }, body = "x" }', "a param whose default is text" },
+  { 'unary "acme.a" { doc = "d", dtypes = floating, params = { a = "1" }, body = "x" }', "a param with a text as its default" },
   { 'unary "acme.a" { doc = "d", dtypes = floating, ulp = { f32 = NAN }, body = "x" }', "a bound that is NaN" },
   { 'unary "acme.a" { doc = "d", dtypes = floating, ulp = { f32 = 0 }, body = "x" }', "a bound below a half" },
 } do
@@ -196,7 +196,7 @@ for _, name in ipairs {
   local rows, errors = check('unary "' .. name:gsub('"', '\\"'):gsub("%z", "\\0"):gsub("\r", "\\r")
                              .. '" { doc = "d", dtypes = floating, body = "x" }')
   tap.group_count()
-  -- a bare name is a good name; "acme" only stands for that here
+  -- a bare name is a good name; "acme" is an example of one here
   if name ~= "acme" and (rows or not errors:find "^s%.lua:%d+:%d+: ") then
     tap.group_fail("%q: %s", name, rows and "accepted" or errors)
   end
@@ -216,7 +216,7 @@ refuses('unary "gelu" { doc = "d", dtypes = floating, body = "x" }', "gelu: a bu
         "a built-in op cannot be defined again")
 refuses(unary "x" .. unary "x", "acme.a: an op, already defined at", "nor an op of the same file")
 refuses(unary "x" .. 'unary "acme_a" { doc = "d", dtypes = floating, body = "x" }', "acme_a: its C name acme_a is that of op acme.a",
-        "nor one whose C name is taken")
+        "nor one with a C name that is taken")
 refuses('unary "acme.a" { doc = "d", params = { x = 1 }, dtypes = floating, body = "x" }', "'x' cannot be a parameter's name",
         "a parameter called as an input")
 refuses('unary "acme.a" { doc = "d", dtypes = floating, counts = "y", body = "x" }', "counts: 'y' is no input", "what counts is an input")
@@ -641,7 +641,7 @@ do
     local left = tree_of(ops, "--ops copy,add --dtypes f32")
     tap.diag("%d of %d are refused", #ops - #left, #ops)
     for _, k in ipairs(left) do chosen[#chosen + 1] = ops[k]:match '"([^"]*)"' end
-    -- one object of all kernels: a name that stands twice does not link
+    -- one object of all kernels: a name that is there twice does not link
     said, status = capture("cd " .. quoted(folder .. "/names") .. " && gcc -std=c11 -O0 -Wall -Wextra -Werror -c kernels/*.c core/evil_op_table.c && "
                            .. "ld -r -o all.o *.o && g++ -std=c++17 -fsyntax-only -Wall -Wextra -Werror -x c++ evil.h")
     if status ~= 0 or #left == 0 then tap.group_fail("%s: %s", table.concat(chosen, " "), said:sub(1, 2000)) end

@@ -92,7 +92,7 @@ rows, why = derived "{ 7, 6, 2 }"
 tap.ok(not rows and why:find("acme.s_backward: example 1 in f32 gives 0x1p+2, not 0x1p+1", 1, true), "one that does not hold: %s", why)
 os.remove(file)
 
--- Values whose results are known, through long bodies.
+-- Values with known results, through long bodies.
 local function value(name, K, values) return evaluate.run(model.types, plan.dag_for(model.op_of_name[name], K), values) end
 local function near(got, wanted, relative, what)
   tap.ok(math.abs(got - wanted) <= relative * math.abs(wanted), "%s: %.17g", what, got)

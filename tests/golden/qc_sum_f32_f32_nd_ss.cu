@@ -12,7 +12,7 @@ struct q_rows_2_32_1 {
   u64 row_pieces, unit_pieces, span; /* pieces of a row, of all units; elements that a lane's presence counts a unit for */
   u64 piece_divisor[2], unit_divisor[2]; /* of row_pieces, unit_pieces */
   u64 values, nodes, joined_nodes, room, joined_room; /* in the workspace: row values, nodes to read and to write, room for them */
-  u64 kept; /* leaves of a group whose elements stay in shared memory */
+  u64 kept; /* leaves of a group: their elements stay in shared memory */
   i64 n[32]; /* extents: the joined axes, inner first, the further axes, then what is kept */
   i64 stride[2][32]; /* in bytes */
   u64 divisor[32][2]; /* of n[0], n[1], ... */

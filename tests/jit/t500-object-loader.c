@@ -172,7 +172,7 @@ static void test_works(void) {
   unsigned char *odd = malloc(b.size + 1);
   memcpy(odd + 1, b.bytes, b.size);
   loaded = qn_object_load(odd + 1, b.size, "k", NULL, 0);
-  ok(loaded && entry_of(loaded).of_float(3, 0) == 6.25f, "from an odd address, nobody asking why");
+  ok(loaded && entry_of(loaded).of_float(3, 0) == 6.25f, "from an odd address, without a message");
   qn_object_unload(loaded);
   free(odd);
   free(b.bytes);

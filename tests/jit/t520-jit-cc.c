@@ -136,7 +136,7 @@ static void test_others(void) {
   char identity[300], other[300];
   ok(!compile("no-such-compiler-xyz", mul_add, QN_ISA_V3, &object) && strstr(why, "no-such-compiler-xyz"),
      "no such program: %s", why);
-  ok(!qn_cc_identity("no-such-compiler-xyz", identity, sizeof identity), "  which is nobody");
+  ok(!qn_cc_identity("no-such-compiler-xyz", identity, sizeof identity), "  which has none");
   ok(!compile("", mul_add, QN_ISA_V3, &object) && !compile("/tmp", mul_add, QN_ISA_V3, &object),
      "nor is nothing, or a folder");
   ok(!compile(script("exits", "echo warned >&2; echo x.c:1:1: error: wrong >&2; exit 3"), mul_add, QN_ISA_V3,

@@ -105,7 +105,7 @@ static void in_shortage(const shortage *s) {
   _exit(0);
 }
 
-/* A plan finds the code, too, though nobody calls the op. */
+/* A plan finds the code, too, though the op is not called. */
 static void plan_in_shortage(const shortage *s) {
   int64_t n = N;
   DLTensor in_tensor = {.data = x, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &n}, out_tensor = in_tensor;

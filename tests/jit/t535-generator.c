@@ -92,7 +92,7 @@ static quern_status load(qn_generator *g, const char *name, const char *text, si
 
 static quern_status load_text(qn_generator *g, const char *text) { return load(g, "s.lua", text, strlen(text), NULL); }
 
-/* The source of an expression whose operands all have one dtype; NULL when there is none. To be freed. */
+/* The source of an expression with operands of one dtype; NULL when there is none. To be freed. */
 static char *source(qn_generator *g, const char *canonical, const char *dtype, int32_t n_in, int32_t n_out, quern_status *status) {
   const char *dtypes[32];
   char classes[33] = "";
@@ -540,7 +540,7 @@ static void check_threads(void) {
   }
   stop = 1;
   for (int k = 0; k < 2; k++) pthread_join(threads[k], NULL);
-  is_int(n_bad, 0, "children of a process whose threads are generating");
+  is_int(n_bad, 0, "children of a process with threads that are generating");
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */

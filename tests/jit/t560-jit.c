@@ -288,7 +288,7 @@ static void test_memory(void) {
   s = subject_with((quern_options){.jit = QUERN_JIT_SYNC, .cache_dir = "", .kernel_memory_limit = limit}, &h);
   for (int i = 0; i < 3; i++) qn_code_release(acquire(s.jit, i));
   for (int i = 0; i < 3; i++) qn_code_release(acquire(s.jit, i));
-  is_int(n_compiled(&h), 3, "what nobody refers to stays within the limit");
+  is_int(n_compiled(&h), 3, "what no op refers to stays within the limit");
   qn_code_release(acquire(s.jit, 0)); /* now 1 is what was released first */
   qn_code_release(acquire(s.jit, 3));
   qn_code_release(acquire(s.jit, 2));

@@ -346,7 +346,7 @@ typedef struct caller {
 static void release_context(void *arg, const char *text) {
   caller *c = arg;
   if (!strstr(text, "compiled by") || atomic_load(&c->done)) return;
-  while (!atomic_load(&c->may)) usleep(1000); /* nobody is inside */
+  while (!atomic_load(&c->may)) usleep(1000); /* no thread is inside */
   subject_end(&c->s);
   atomic_store(&c->done, 1);
 }
@@ -369,7 +369,7 @@ static void test_log_releases(void) {
   subject_end(&s);
 }
 
-/* Asks for the very kernel that was compiled, for one that nobody has, and for one that is in the queue. */
+/* Asks for the very kernel that was compiled, for one that does not exist yet, and for one that is in the queue. */
 static void ask_back(void *arg, const char *text) {
   caller *c = arg;
   if (!strstr(text, "compiled by") || atomic_exchange(&c->done, 1)) return;

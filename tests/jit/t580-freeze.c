@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t580-freeze.c: the program whose kernels t580-freeze.sh builds ahead: some expressions, on some dtypes and layouts.
+ * t580-freeze.c: the program for which t580-freeze.sh builds kernels ahead: some expressions, on some dtypes and layouts.
  * Prints a line for each call: what it was, its tier, how often a compiler ran, a hash of the outputs; then which modules
  * are mapped.
  *   t580-freeze [--jit off|sync|async] [--only NAME] [--record FILE] [--spec FILE] [--register] [--rows]

@@ -155,7 +155,7 @@ UNUSED static void test_end(void) {
 
 /* ---- Specs ------------------------------------------------------------------------------------------------------ */
 
-/* A spec whose derivatives take long. */
+/* A spec with derivatives that take long. */
 UNUSED static char *dear_spec(int n) {
   char *text = malloc(1 << 20);
   size_t at = 0;
@@ -192,7 +192,7 @@ UNUSED static void test_specs(void) {
   char *dear = dear_spec(20);
   quern_ctx *ctx = ctx_with((quern_options){.jit = QUERN_JIT_SYNC, .cc = compiler_option, .spec_step_limit = STEPS});
   const double start = now_ms();
-  is_int(load_spec(ctx, "dear", dear), QUERN_E_LIMIT, "a spec whose derivatives take long");
+  is_int(load_spec(ctx, "dear", dear), QUERN_E_LIMIT, "a spec with derivatives that take long");
   diag("%.0f ms", now_ms() - start);
   has_str(quern_last_error(), "derivatives included (spec_step_limit)", "  said");
   is_int(load_spec(ctx, "ours", "unary \"ours.twice\" { doc = \"A test.\", dtypes = floating, body = [[ x + x ]] }"), QUERN_OK, "the next one loads");

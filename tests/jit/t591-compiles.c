@@ -284,7 +284,7 @@ static void test_releases(void) {
   is_str(explained(op, &o, NULL, "compiles"), "1", "  that was not made twice");
 
   quern_op *late = op_from(ctx, "y = a + b * c - d; z = y == 0");
-  is_int(operands_call(late, &o, NULL), QUERN_OK, "an op whose code is being compiled");
+  is_int(operands_call(late, &o, NULL), QUERN_OK, "an op with its code being compiled");
   quern_ctx_release(ctx);
   ok(becomes(late, &o, NULL, compiler), "  gets it though its context was released");
   is_int(operands_call(op, &o, NULL), QUERN_OK, "  ops outlive the release of their context");

@@ -209,7 +209,7 @@ static void test_warm(void) {
   is_run(p, "interpreter", "0", "mode off looks for nothing");
   setenv("QUERN_MODULE_DIR", "/nonexistent", 1);
   p = go((run){0});
-  is_run(p, "disk", "0", "warm, where nobody could compile");
+  is_run(p, "disk", "0", "warm, without a compiler");
   is_right(&p, right);
   unsetenv("QUERN_MODULE_DIR");
   p = go((run){.text = "exp(x * w) - tanh(w)"});
@@ -439,7 +439,7 @@ static void test_list(void) {
   is_int(quern_cache_clear(ctx, &removed), QUERN_OK, "cleared");
   is_int(removed, 2, "  of two");
   is_int(n_files(folder, NULL), 1, "  but not of what is somebody else's");
-  is_int(quern_cache_clear(ctx, NULL), QUERN_OK, "nobody has to count");
+  is_int(quern_cache_clear(ctx, NULL), QUERN_OK, "the count may be NULL");
   run p = go((run){0});
   is_run(p, compiler, "1", "then it is cold");
   quern_ctx_release(ctx);

@@ -355,7 +355,7 @@ static char *spec_of_rows(void) {
   for (int f = 0; f < N_ROW_FILES; f++) {
     for (const char *p = texts[f]; *p;) {
       const size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.");
-      if (strncmp(p, "combine = \"a + b\"", 17) == 0) { /* not as sum has it, whose kernels would serve */
+      if (strncmp(p, "combine = \"a + b\"", 17) == 0) { /* not as sum has it: its kernels would serve */
         to = stpcpy(to, "combine = \"b + a\"");
         p += 17;
         continue;

@@ -71,11 +71,11 @@ static void test_snapshots(const spec_tier *tier) {
       {"unary \"acme.fresh\" { doc = \"n\", dtypes = all, casts = true, body = [[ x ]] }\n", QUERN_E_UNSUPPORTED,
        "acme.fresh", "an op that casts"},
       {"reduction \"acme.fresh\" { doc = \"n\", dtypes = floating, combine = \"a + \" }\n", QUERN_E_SYNTAX,
-       "bad.lua:1:71: acme.fresh: expected a value, found the end", "a reduction whose combine has an error"},
+       "bad.lua:1:71: acme.fresh: expected a value, found the end", "a reduction with an error in combine"},
       {"reduction \"acme.fresh\" { doc = \"n\", dtypes = floating, combine = \"a > b\" }\n", QUERN_E_SYNTAX,
-       "combine gives bool, expected f32", "one whose combine gives another dtype"},
+       "combine gives bool, expected f32", "one with a combine that gives another dtype"},
       {"reduction \"acme.fresh\" { doc = \"n\", dtypes = numeric, combine = \"a + b\", empty = -INFINITY }\n", QUERN_E_SYNTAX,
-       "empty is -inf, which is no i8", "one whose result of nothing is no number of its dtype"},
+       "empty is -inf, which is no i8", "one with a result of nothing that is no number of its dtype"},
       {"row \"acme.fresh\" { doc = \"n\", dtypes = floating, body = [[ acme.late(x) ]] }\n"
        "reduction \"acme.late\" { doc = \"n\", dtypes = floating, combine = \"a + b\" }\n", QUERN_E_SYNTAX,
        "declare it behind the ops that its body calls", "a row before the reduction that it calls"},
@@ -132,7 +132,7 @@ static void test_host_names(const spec_tier *tier) {
   const char *one = "unary \"acme.m\" { doc = \"m\", dtypes = floating, body = [[ x * 4 ]] }\n";
   is_int(quern_op_register(ctx, &def), QUERN_OK, "%s: an op of the host's", tier->name);
   const int32_t count = quern_op_count(ctx);
-  is_int(load_spec(ctx, "two.lua", two), QUERN_E_EXISTS, "  a spec whose second op has its name");
+  is_int(load_spec(ctx, "two.lua", two), QUERN_E_EXISTS, "  a spec with its name for the second op");
   has_str(quern_last_error(), "acme.k", "    said");
   ok(quern_op_count(ctx) == count && !is_there(ctx, "acme.m"), "    and leaves nothing");
   is_int(load_spec(ctx, "one.lua", one), QUERN_OK, "  its first op, loaded by itself and in another form");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * t206-index: ops whose elements follow from where they stand: arange and linspace, in every dtype and layout, called and
+ * t206-index: ops with elements that follow from their places: arange and linspace, in every dtype and layout, called and
  * planned, on one thread and several, against integers modulo 2^64, libc's fma and 113 bits; what is refused. */
 #include <float.h>
 

@@ -313,7 +313,7 @@ static void test_ones(void) {
 #if !SANITIZED
 #define CHUNK ((size_t)1 << 26)
 
-/* `bytes` of address space whose middle is one chunk of memory, mapped over and over; the ends are memory of their own. */
+/* `bytes` of address space. Its middle is one chunk of memory, mapped over and over; the ends are memory of their own. */
 static unsigned char *map_folded(size_t bytes) {
   size_t n = bytes / CHUNK;
   unsigned char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

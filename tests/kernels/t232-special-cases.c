@@ -72,7 +72,7 @@ static int number_of(const char *word, double *x) {
   return end != word && *end == 0 && !strchr(word, 'x');
 }
 
-/* The values that an input's word stands for. */
+/* The values that an input's word means. */
 static void add_word(values *v, const char *word) {
   const ref_dtype d = v->d;
   uint64_t bits;
@@ -109,7 +109,7 @@ static void add_word(values *v, const char *word) {
   else bail("special_cases.txt: no input is called '%s'", word);
 }
 
-/* Whether `got` is what a word of an output stands for; if not, what is. */
+/* Whether `got` is what a word of an output means; if not, what is. */
 static int is_wanted(const char *word, ref_dtype d, const uint64_t *x, ref_dtype out, uint64_t got, char *wanted) {
   static const struct {
     const char *name;
@@ -187,7 +187,7 @@ static void read_line(char *text, int line) {
     strcpy(f->name, name);
   } else if (f && sscanf(text, "%d..%d: %n", &first, &last, &end) == 2 && end && text[end]) {
     for (int k = first; k <= last && k < 64; k++, f->n_left_out++) {
-      if (f->covered[k]) bail("special_cases.txt:%d: bullet %d stands twice", line, k);
+      if (f->covered[k]) bail("special_cases.txt:%d: bullet %d is there twice", line, k);
       f->covered[k] = 2;
     }
   } else if (f && sscanf(text, "%d: %n", &first, &end) == 1 && end && text[end] && !strstr(text, "->")) {
@@ -481,7 +481,7 @@ static int is_without(const char *name) {
   return 0;
 }
 
-/* The functions that the library has; each op of its own has rows, or stands among those without. */
+/* The functions that the library has; each op of its own has rows, or is listed with those without. */
 static void test_ops(int n_ways, const way *ways) {
   const int32_t n = quern_op_count(NULL);
   char lacking[2000] = "";

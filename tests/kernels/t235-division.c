@@ -2,8 +2,8 @@
  *
  * t235-division: division to whole numbers and its remainders where it is hard: quotients next to whole numbers, next to the
  * last one that a float of that dtype still has all neighbours of, and far beyond; subnormals, infinities, zeros. Of integers
- * every pair of 8 bits, and those of 64 whose quotients are next to whole numbers or whose sizes are next to powers of two.
- * Against ref.c, whose products and remainders are exact. */
+ * every pair of 8 bits, and those of 64 with quotients next to whole numbers or sizes next to powers of two.
+ * Against ref.c, which has exact products and remainders. */
 #include <math.h>
 
 #include "tensors.h"

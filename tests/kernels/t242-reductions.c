@@ -683,7 +683,7 @@ static void test_refused(law_op op) {
     const int64_t along[2][2] = {{1, 0}, {0, 1}};
     for (int axis = 0; axis < 2; axis++) {
       p.out.t.strides = (int64_t *)along[!axis];
-      check_refused(&p, with(&n, p.info, "axes", whole(1 + axis)), QUERN_E_OVERLAP, "an output that stands still along the axis");
+      check_refused(&p, with(&n, p.info, "axes", whole(1 + axis)), QUERN_E_OVERLAP, "an output with stride 0 along the axis");
     }
     p.out.t.strides = apart.strides;
   }

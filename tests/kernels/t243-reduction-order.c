@@ -3,7 +3,7 @@
  *
  * t243-reduction-order: sums of floats: every count of elements to 1099, then those around chunks and nodes of the tree; the
  * order follows from the shape alone: the same bits in C order, F order and as slices of a larger array; a row's sum is that of
- * its copy, whatever stands beside it; callers of one plan at once. */
+ * its copy, whatever is beside it; callers of one plan at once. */
 #include <pthread.h>
 
 #include "reductions.h"

@@ -9,7 +9,7 @@
 
 static const char names[] = "xyzw"; /* of inputs, in formulas */
 
-/* An op's output, and an expression that gives the same of the inputs x, y, z, w, or behind ! an op that does. @ stands for the axes. */
+/* An op's output, and an expression that gives the same of the inputs x, y, z, w, or behind ! an op that does. @ is replaced by the axes. */
 static const struct {
   const char *op;
   int n_in, n_out, which;
@@ -328,8 +328,8 @@ static void call_softmax(quern_op *op, DLTensor *in, DLTensor *out) {
   if (quern_op_call(op, 1, &in, 1, &out, &call)) bail("%s", quern_last_error());
 }
 
-/* Masked logits: behind a mask, whose exp is 0 or too small for the sum, the elements of a row are what they are without what is masked;
- * wherever the row has blocks with and without masked elements, and elements whose exp is subnormal among them; in place, too. */
+/* Masked logits: behind a mask (its exp is 0 or too small for the sum) the elements of a row are what they are without what is masked;
+ * wherever the row has blocks with and without masked elements, and elements with a subnormal exp among them; in place, too. */
 static void test_masked(quern_ctx *ctx, ref_dtype d, rng *r) {
   static const double masks[] = {-INFINITY, -1e9, -1e30};
   const int is_f32 = d == REF_F32, size = is_f32 ? 4 : 8;

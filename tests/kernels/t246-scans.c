@@ -344,7 +344,7 @@ static void test_hostile(scan op) {
   empty.data = results[0].data = results[1].data = NULL;
   empty.strides = results[0].strides = results[1].strides = NULL;
   is_int(quern_op_call(ops[op][0], 1, &from, n_out, at, &p.call), QUERN_OK, "  no elements, nowhere");
-  /* 32 dimensions, of which the last is scanned; another one stands still. */
+  /* 32 dimensions, of which the last is scanned; another one has stride 0. */
   int64_t many[32], strides[32];
   for (int k = 0; k < 32; k++) many[k] = k < 31 ? 1 : 5, strides[k] = k == 31 ? -1 : 0;
   int64_t forth[5] = {1, 2, 3, 4, 5}, made[5], where[5];

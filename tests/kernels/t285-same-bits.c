@@ -6,7 +6,7 @@
  * expression, many ops in one, interpreted, compiled by Clang in process and by cc, which here has -O1 as its last word: no
  * result may depend on a flag, and -O3, with which the built kernels are compiled anyway, takes ten times as long: a few ops of
  * each dtype have it. Of f32 and f64 every fourth op is compiled by one of them, of other dtypes, half of them each day, every 24th;
- * which, says the row's number, the dtype, QUERN_TEST_SEED and QUERN_TEST_DAY. No list of ops stands here: what is added to dsl/ is
+ * which, says the row's number, the dtype, QUERN_TEST_SEED and QUERN_TEST_DAY. There is no list of ops here: what is added to dsl/ is
  * walked. What is right other tests say; here all ways must agree with the built kernel on contiguous operands.
  *
  * The program runs itself for each level lower than the machine's, of generic and v2 for each every fourth day, which prints a hash
@@ -511,7 +511,7 @@ static void try_built(const row *r) {
   if (!is_child) try_threads(r);
 }
 
-/* ---- Ops whose output is as large as values say ---- */
+/* ---- Ops with an output as large as values say ---- */
 
 static unsigned char *measured(const row *r, quern_op *op, DLTensor *const *ins, size_t *bytes, const char *way) {
   quern_shape shape = {.size = sizeof shape};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * tags: long
  *
- * t300-accuracy: the declared ULP bounds, measured, of every op in every float dtype whose text is not that of which its row in
+ * t300-accuracy: the declared ULP bounds, measured, of every op in every float dtype, if its text has changed since its row in
  * ACCURACY.md was measured, and of an eighth of the others, another each day: f16 and bf16 at all patterns, f32 at every 256th,
  * pairs of f16 and bf16 for every 2048th first operand, f64 and other pairs at hard and random points; with
  * QUERN_TEST_EXHAUSTIVE=1 of all ops, at all of f32 and pairs of halves. The worst of each is printed. Every point that
- * ACCURACY.md names has the error that stands there. No op of the library is passed over in silence. Of reductions, rows of up to
+ * ACCURACY.md names has the error given there. No op of the library is passed over in silence. Of reductions, rows of up to
  * 1000 elements of those that declare a bound, and the rows that ACCURACY.md names. */
 #include "accuracy.h"
 
@@ -71,7 +71,7 @@ static void test_declared(void) {
   group_end();
 }
 
-/* What the library has and ref.c has not is measured by nobody. Ops whose output is as large as values say compute nothing; t206
+/* What the library has and ref.c has not is not measured. Ops with an output as large as values say compute nothing; t206
  * has those without inputs, t306 derivatives; reductions are measured below. */
 static void test_covered(void) {
   group_begin("every op of the library has a reference");

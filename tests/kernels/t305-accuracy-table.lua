@@ -66,7 +66,7 @@ local function faults(text, listed, types)
     if not kinds.is_formula(op) then goto next end -- nothing to round; t206 holds it to its bound
     if op.backward_of and not next(op.ulp) and not rows[op.name .. " f64"] then goto next end -- it rounds a product at most
     if exact[op.name] then
-      if next(op.ulp) then fault("%s: declares a bound, and stands among what rounds nothing", op.name) end
+      if next(op.ulp) then fault("%s: declares a bound, and is listed with what rounds nothing", op.name) end
       goto next
     end
     for _, dtype in ipairs(op.dtypes) do

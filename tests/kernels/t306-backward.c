@@ -253,7 +253,7 @@ static void test_points(void) {
 
 static const struct {
   const char *text;   /* of x, then y */
-  const char *of;     /* whose differences are asked for; NULL: what is right is `same` */
+  const char *of;     /* differences are taken of this; NULL: what is right is `same` */
   const char *same;
 } expressions[] = {
     {"grad(x * x * x, x)", "x * x * x", NULL},

@@ -6,7 +6,7 @@
  * by each every day. What is refused. */
 #include "expressions.h"
 
-/* @ stands for the axes. of: what is differentiated by x, an expression of x and y; same: what is right, or NULL */
+/* @ is replaced by the axes. of: what is differentiated by x, an expression of x and y; same: what is right, or NULL */
 static const struct {
   const char *of, *same;
 } gradients[] = {

@@ -74,7 +74,7 @@ static int line_is_right(const derivative_case *c, const DLTensor *x, const DLTe
   return fine;
 }
 
-/* Numbers whose products neither vanish nor grow fast; `zeros`: some are 0. */
+/* Numbers with products that neither vanish nor grow fast; `zeros`: some are 0. */
 static void put_numbers(operand *o, scan op, int zeros, rng *r) {
   int64_t index[QUERN_MAX_NDIM + 1] = {0};
   if (ref_n_elements(&o->t) == 0) return;

@@ -2,7 +2,7 @@
 --
 -- tags: long
 -- t350-random-dag: random bodies over all primitives of the language give the same bits whoever compiles them (GCC,
--- Clang, a stranger's flags) and at every level (v2, v3, v4), and within each build whether an element stands in a
+-- Clang, a stranger's flags) and at every level (v2, v3, v4), and within each build whether an element is in a
 -- vector body, a tail, a strided or transposed layout, in place, or on another thread. QUERN_TEST_SEED repeats a run. Each
 -- day has one level for each of GCC and Clang, and one stranger's flags.
 

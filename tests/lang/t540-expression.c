@@ -377,7 +377,7 @@ static void test_refusals(void) {
       {"y = x // 2; z = y y", QUERN_E_SYNTAX, "1:19", "found 'y'\n"},
       /* words of other languages */
       {"x ** ", QUERN_E_SYNTAX, "1:6", "expected a value, found the end"},
-      {"a == not b", QUERN_E_SYNTAX, "1:6", "'not' binds looser than what stands before it: write (not ...)"},
+      {"a == not b", QUERN_E_SYNTAX, "1:6", "'not' binds looser than what is before it: write (not ...)"},
       {"-not b", QUERN_E_SYNTAX, "1:2", "'not' binds looser"},
       {"a ** not b", QUERN_E_SYNTAX, "1:6", "'not' binds looser"},
       {"and = x", QUERN_E_SYNTAX, "1:1", "expected a value, found 'and'"},

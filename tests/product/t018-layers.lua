@@ -210,9 +210,9 @@ end
 none("the environment is read in one file", "grep -nE '\\b(secure_)?getenv *\\(' -r runtime", "^runtime/core/base/environment%.c:")
 none("nothing in runtime/ exits or prints", "grep -nE '\\b(exit|_exit|printf|puts|putchar|perror|fprintf) *\\(' -r runtime --include=*.c",
      "^runtime/core/base/status%.c:") -- and only where QUERN_LOG is set
-none("kernel headers include nothing but each other", -- and, on a CPU, what stands in for CUDA
+none("kernel headers include nothing but each other", -- and, on a CPU, what replaces CUDA
      "grep -nE '# *include' -r templates --exclude-dir=products | grep -v '^templates/cuda/kernel_cuda.h:.*\"cuda_host.h\"'", '#include "kernel_%a+%.h"')
-none("PTX stands in kernel_cuda.h", "grep -nE '\\basm( volatile)?\\(' -r templates", "^templates/cuda/kernel_cuda%.h:")
+none("PTX is in kernel_cuda.h", "grep -nE '\\basm( volatile)?\\(' -r templates", "^templates/cuda/kernel_cuda%.h:")
 none("only files.lua opens files for writing", "grep -nE 'io\\.open\\(.*\"w|os\\.remove|os\\.rename' -r gen build.lua", "^gen/base/files%.lua:")
 
 -- Lines of these folders and files alone. rooms: list of { how paths begin, why they may }

@@ -172,7 +172,7 @@ listed = set(m["files"])
 assert there - listed <= {"acme.d"}, there - listed
 assert listed <= there, listed - there
 names = [k["name"] for k in m["kernels"]]
-assert len(names) == len(set(names)), "a kernel stands twice"
+assert len(names) == len(set(names)), "a kernel is there twice"
 for k in m["kernels"]:
     assert {"name", "op", "dtypes", "rank", "classes", "isa", "file"} <= set(k), k
     text = open(os.path.join(tree, k["file"])).read()
@@ -220,7 +220,7 @@ if command -v localedef >/dev/null && [ -f /usr/share/i18n/locales/de_DE ]; then
   localedef -i de_DE -f UTF-8 "$work/de_DE.UTF-8" >said 2>&1
   LOCPATH=$work lua5.4 -e 'assert(os.setlocale "de_DE.UTF-8" and string.format("%.1f", 0.5) == "0,5", "no comma")' \
     "$source/build.lua" generate --prefix acme --dtypes f32,i32 --ops add,abs --out fourth >said 2>&1
-  ok $? 'under a locale whose decimal point is a comma it runs'
+  ok $? 'under a locale with a comma as its decimal point it runs'
   rm -f fourth/acme.d
   diff -r before fourth >said; ok $? '  and writes the same bytes'
   cat >numbers.lua <<'SPEC'
@@ -256,7 +256,7 @@ grep -q 'removed 1$' said; ok $? '  removes one file'
 [ -f tree/kernels/mine.c ] && [ -f tree/kernels/other.c ]; ok $? '  and none that it did not write'
 echo 'no longer generated' >tree/kernels/acme_op_add_cpu.c
 unset CC
-run 0 'an op whose file someone has made his own is dropped' generate --out tree --prefix acme --ops abs --dtypes f32,i32
+run 0 'an op with a file that its user has changed is dropped' generate --out tree --prefix acme --ops abs --dtypes f32,i32
 [ -f tree/kernels/acme_op_add_cpu.c ]; ok $? '  that file stays'
 
 mkdir outside hostile hostile/core
@@ -286,9 +286,9 @@ for file in CMakeLists.txt kernels/kernel.h acme.h; do
   rm mine/$file
 done
 : >mine/acme.h
-run 0 'empty files are nobody'"'"'s' generate --out mine --prefix acme --ops add --dtypes f32
+run 0 'empty files may be replaced' generate --out mine --prefix acme --ops add --dtypes f32
 mkdir leading
-run 0 'a folder whose name begins with a minus' generate --out=-o --prefix acme --ops add --dtypes f32
+run 0 'a folder with a minus as the first letter of its name' generate --out=-o --prefix acme --ops add --dtypes f32
 [ -f ./-o/acme.h ]; ok $? '  is one'
 run 0 'a folder with quotes and blanks in its name' generate --out "q'u \"o \$te" --prefix acme --ops add --dtypes f32
 [ -f "q'u \"o \$te/acme.h" ]; ok $? '  is one'
@@ -353,11 +353,11 @@ run 0 'list with it' list --spec acme_swishy.lua --json
 grep -q '"acme.swishy"' said; ok $? '  names it'
 mkdir 'sp ec'
 cp acme_swishy.lua 'sp ec/my $spec.lua'
-run 0 'a spec whose path has blanks' generate --out 'out put' --prefix acme --spec 'sp ec/my $spec.lua' --ops acme.swishy --dtypes f32
+run 0 'a spec with blanks in its path' generate --out 'out put' --prefix acme --spec 'sp ec/my $spec.lua' --ops acme.swishy --dtypes f32
 printf 'include out\\ put/acme.d\n' >depends.mk
 make -n -f depends.mk >said 2>&1; ! grep -q 'multiple target\|missing separator' said; ok $? '  its depfile is one'
 
-# ---- a reduction of three lines, and one of the library's whose states have two parts
+# ---- a reduction of three lines, and one of the library's with states of two parts
 cat >sums.lua <<'END'
 reduction "acme.hypot_sum" {
   doc = "The root of the sum of squares.", dtypes = floating, lift = "x * x", combine = "a + b", finish = "sqrt(a)",
@@ -398,7 +398,7 @@ END
 run 0 'a scan passes check' check last.lua
 bad 'scan "acme.s" { doc = "x", dtypes = floating, combine = "a - b", initial = 0 }' 'a scan that is not associative' \
   'acme.s: combine is not associative in f32'
-bad 'scan "acme.s" { doc = "x", dtypes = floating, combine = "a ! b", initial = 0 }' 'a scan whose combine has an error' \
+bad 'scan "acme.s" { doc = "x", dtypes = floating, combine = "a ! b", initial = 0 }' 'a scan with an error in combine' \
   "bad.lua:1:60: acme.s: expected ';' after the expression, found '!'"
 run 0 'a scan generates' generate --single --out last --prefix acme --spec last.lua --ops acme.last --dtypes f32
 cat >last.c <<'END'

@@ -14,7 +14,7 @@ cd "$work" || exit 1
 TMPDIR=$work
 export TMPDIR
 
-# measure STATUS NAME: measures spec.lua, whose text is standard input. It is compiled quickly, but in full what holds; documents' specs are
+# measure STATUS NAME: measures spec.lua, with the text of standard input. It is compiled quickly, but in full what holds; documents' specs are
 # compiled as users' are.
 measure() {
   cat >spec.lua
@@ -127,7 +127,7 @@ says '^acme.lopsided_backward: by y: NOT the derivative of acme.lopsided: at -'
 
 fi
 
-# Each function whose exact value is known, by its name, a 16th each day; sums of powers where they are more than the larger
+# Each function with a known exact value, by its name, a 16th each day; sums of powers where they are more than the larger
 # operand.
 {
   SOURCE=$source LUA_PATH="$source/?.lua;;" lua5.4 -e '

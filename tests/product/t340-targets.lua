@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- tags: long
--- t340-targets: every generated kernel file compiles, freestanding and without a warning, for targets that nobody here can
--- run: Clang's arm64-apple-macos and x86_64-pc-windows-msvc, and AArch64 Linux by GCC. They refer to nothing undefined. A file is
+-- t340-targets: every generated kernel file compiles, freestanding and without a warning, for targets that cannot be run
+-- here: Clang's arm64-apple-macos and x86_64-pc-windows-msvc, and AArch64 Linux by GCC. They refer to nothing undefined. A file is
 -- compiled for each of them every 24th day.
 
 local build = os.getenv "QUERN_BUILD_DIR" or "build"

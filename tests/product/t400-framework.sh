@@ -48,7 +48,7 @@ for compiler in $compilers; do # one a day, which optimises one level
   try "$compiler: sources.txt, C11, no warning" env QUERN_TREE_O1="core$one" sh "$source/tests/support/build-tree.sh" "$compiler" "$work/tree" "$work/$compiler" -std=c11 -O0 $strict
   try '  links with the example' $compiler -std=c11 $strict -I"$work/tree" -o "$work/$compiler/try" "$framework/framework.c" "$framework/array.c" \
     "$framework/pool.c" "$work/$compiler"/*.o -lpthread -lm
-  try '  whose checks pass' runs "$work/$compiler/try"
+  try '  its checks pass' runs "$work/$compiler/try"
 done
 
 # ---- as a single file; not optimised here, which takes long, but by one of the compilers each day below

@@ -348,7 +348,7 @@ python 'expect("out.npy", "<f4", (100, 3), [(k / 4 - 20) * [1, 2, -3][k % 3] + 0
 ok $? '  with the right values'
 clean
 quern 0 'without an assignment the output is out' run 'x * w' x=x.npy w=w.npy out=out.npy
-quern 0 'an op whose output is as large as values say' run nonzero x=x.npy out=out.npy --explain
+quern 0 'an op with an output as large as values say' run nonzero x=x.npy out=out.npy --explain
 prints '^variant: qk_nonzero_'
 quern 1 '  in an expression' run 'y = nonzero(x)' x=x.npy y=no.npy
 says 'call it by itself'
@@ -644,7 +644,7 @@ unary "acme.named" {
   body = [[ x * axes + keepdims + initial + exclusive ]],
 }
 SPEC
-  quern 0 'an op whose parameters are called like those of a reduction' run acme.named x=four.npy axes=2.5 keepdims=0.25 out=out.npy --spec named.lua
+  quern 0 'an op with parameters called like those of a reduction' run acme.named x=four.npy axes=2.5 keepdims=0.25 out=out.npy --spec named.lua
   python 'expect("out.npy", "<f4", (4,), [5.75, 10.75, 15.75, 20.75])'; ok $? '  computes with them as numbers'
   quern 1 '  and has no axis' run acme.named x=four.npy axis=0 out=out.npy --spec named.lua
   says 'axis'

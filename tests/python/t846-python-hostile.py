@@ -173,7 +173,7 @@ class Odd(metaclass=Strange):
     pass
 
 
-raises(Exception, lambda: quern.add(x, Odd()), "a type whose attributes raise")
+raises(Exception, lambda: quern.add(x, Odd()), "a type with attributes that raise")
 
 
 class Interrupting(type):
@@ -187,7 +187,7 @@ class Halt(metaclass=Interrupting):
     pass
 
 
-raises(KeyboardInterrupt, lambda: quern.add(x, Halt()), "a type whose attributes are interrupted")
+raises(KeyboardInterrupt, lambda: quern.add(x, Halt()), "a type with attributes that are interrupted")
 raises(KeyboardInterrupt, lambda: quern.from_dlpack(Halt()), "by from_dlpack")
 raises(TypeError, lambda: quern.add(x, Producer), "a class, not an object of it")
 raises(TypeError, lambda: quern.add(x, object()), "an object that is nothing", "add: input 2 (y)")
@@ -226,7 +226,7 @@ is_sanitised = "san" in os.environ.get("LD_PRELOAD", "")
 
 def leaves_nothing(name, function, *objects, n=4000, bytes_each=24):
     """bytes_each: less than any object has. In sanitised builds, which are slow: references only, by fewer calls; the bytes are the
-    same as in the plain build, whose names stay at their addresses."""
+    same as in the plain build, where names stay at their addresses."""
 
     def run(n):
         for _ in range(n):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives beside PyTorch's own, in f64: each <op>_backward, and grad(op(...), x), at kinks, bounds, zeros of both signs,
-equal operands, infinities and NaN. Where the two differ, the reason stands here, and a difference that has gone is said."""
+equal operands, infinities and NaN. Where the two differ, the reason is given here, and a difference that has gone is said."""
 
 import itertools
 import math

@@ -549,7 +549,7 @@ def shared(name, x, axis, y, keepdims):
             getattr(np, name)(x, axis=axis, keepdims=keepdims, initial=2, **more))
 
 
-# An element-wise op whose parameters are called like those of a reduction: they are numbers.
+# An element-wise op with parameters called like those of a reduction: they are numbers.
 SPEC = """binary "acme.named" {
   doc = "Names say nothing.", dtypes = floating, body = [[ x + y * axes + keepdims * 100 + initial * 1000 + exclusive * 10000 ]],
   params = { axes = -1, keepdims = 0, initial = 0, exclusive = 0 }, grad = { x = [[ grad ]], y = [[ grad * axes ]] },

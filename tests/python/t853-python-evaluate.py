@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # tags: memory threads
-"""quern.evaluate: whose variables it sees, what it keeps, what it refuses; names that the package has not; a spec that is loaded
+"""quern.evaluate: which variables it sees, what it keeps, what it refuses; names that the package has not; a spec that is loaded
 twice."""
 
 import array

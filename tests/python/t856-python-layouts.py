@@ -122,7 +122,7 @@ is_((m.strides, n.strides), (x.strides, x.strides), "both outputs")
 frame = np.ones((6, 3)).T  # DataFrame.to_numpy() of columns of one dtype
 is_(quern.multiply(frame, 2).strides, frame.strides, "a table's columns")
 
-# Functions that split and join dimensions, on arrays whose results are permuted.
+# Functions that split and join dimensions, on arrays with permuted results.
 if hasattr(quern, "layer_norm"):
     x = permuted((2, 6, 4, 5), (0, 2, 3, 1))
     flat = quern.from_dlpack(x)

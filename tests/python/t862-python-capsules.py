@@ -43,7 +43,7 @@ raises(TypeError, lambda: x.__dlpack__(other=1), "and known")
 
 del x, capsule, tensor
 gc.collect()
-is_(p.deleted, 1, "capsules that nobody consumed have let go of the tensor")
+is_(p.deleted, 1, "capsules that were not consumed have released the tensor")
 
 p, x = array()
 capsule = x.__dlpack__(max_version=(1, 3))

@@ -110,7 +110,7 @@ is_((api.current_stream(1, 0, byref(out)), out.value), (0, None), "the CPU has n
 
 
 def type_with(borrowed=None):
-    """A type whose API hands over such tensors: borrowed ones, or NULL with success as owned ones."""
+    """A type with an API that hands over such tensors: borrowed ones, or NULL with success as owned ones."""
 
     def fill(object, tensor):
         tensor[0] = borrowed.tensor

@@ -250,7 +250,7 @@ def expressions():
         total = qj.compile("s = sum(x*w, axis=1)")
         got = jax.grad(lambda x, w: (total(x, w) * jnp.arange(3.0)).sum(), (0, 1))(x, w)
         wanted = jax.grad(lambda x, w: ((x * w).sum(1) * jnp.arange(3.0)).sum(), (0, 1))(x, w)
-        ok(all(numpy.allclose(g, t, 1e-4, 1e-4) for g, t in zip(got, wanted)), "of one whose result is reduced")
+        ok(all(numpy.allclose(g, t, 1e-4, 1e-4) for g, t in zip(got, wanted)), "of one with a reduced result")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "t875.lua")
         with open(path, "w") as file:

@@ -20,7 +20,7 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/quern t892.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 pyenv=$HOME/.pyenv
-# Nobody's settings.
+# Without a user's settings.
 unset QUERN_PREFIX CMAKE_PREFIX_PATH PKG_CONFIG_PATH PYTHONPATH VIRTUAL_ENV CC CPPFLAGS CFLAGS LDFLAGS
 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 export PIP_DISABLE_PIP_VERSION_CHECK PIP_NO_CACHE_DIR

@@ -24,7 +24,7 @@ levels=${QUERN_TREE_LEVEL:-$levels}
   done
   for level in $levels; do
     flags=$(sed -n "s/^flags $level //p" "$list")
-    # The level stands in a kernel's name by this definition.
+    # This definition puts the level into a kernel's name.
     [ -z "${QUERN_TREE_LEVEL-}" ] || flags=$(echo "$flags" | sed 's/-D[A-Z_]*QN_ISA=[a-z0-9]*//')
     case "$compiler" in
       *gcc*) gcc=$(flags_of gcc) ;;

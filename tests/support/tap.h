@@ -38,7 +38,7 @@ int exit_status(void);
 #define is_int(got, wanted, ...) \
   tap_is_int((long long)(got), (long long)(wanted), __FILE__, __LINE__, #got, __VA_ARGS__)
 #define is_str(got, wanted, ...) tap_is_str((got), (wanted), __FILE__, __LINE__, #got, __VA_ARGS__)
-/* `part` stands somewhere in `text`. */
+/* `part` is somewhere in `text`. */
 #define has_str(text, part, ...) tap_has_str((text), (part), __FILE__, __LINE__, #text, __VA_ARGS__)
 #define pass(...) tap_ok(1, __FILE__, __LINE__, "pass", __VA_ARGS__)
 #define fail(...) tap_ok(0, __FILE__, __LINE__, "fail", __VA_ARGS__)

@@ -142,7 +142,7 @@ function M.is_deeply(got, wanted, ...)
   return why == nil
 end
 
--- f() must raise an error whose text holds `part`.
+-- f() must raise an error with `part` in its text.
 function M.fails_with(f, part, ...)
   local fine, message = pcall(f)
   if fine then

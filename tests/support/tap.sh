@@ -2,7 +2,7 @@
 #
 # tap.sh: the words of a shell test, as tap.h, tap.lua and tap.py are of others: TAP on standard output. Must not know Quern. Use:
 #   . "$(dirname "$0")/../support/tap.sh"; ...; done_testing
-# Under a test that fails stands the end of what the files $said and $why hold, but lines that say of something that it is ok.
+# A test that fails is followed by the end of the files $said and $why, without lines that say of something that it is ok.
 n=0 bad=0
 said=said why=why
 # Compilers for what is not optimised, where it does not matter which: Clang takes a third of GCC's time.

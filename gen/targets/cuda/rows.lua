@@ -58,7 +58,7 @@ function M.arguments_text(shape)
     "  u64 row_pieces, unit_pieces, span; /* pieces of a row, of all units; elements that a lane's presence counts a unit for */",
     "  u64 piece_divisor[2], unit_divisor[2]; /* of row_pieces, unit_pieces */",
     "  u64 values, nodes, joined_nodes, room, joined_room; /* in the workspace: row values, nodes to read and to write, room for them */",
-    "  u64 kept; /* leaves of a group whose elements stay in shared memory */",
+    "  u64 kept; /* leaves of a group: their elements stay in shared memory */",
     string.format("  i64 n[%d]; /* extents: the joined axes, inner first, the further axes, then what is kept */", r),
     string.format("  i64 stride[%d][%d]; /* in bytes */", n, r),
     string.format("  u64 divisor[%d][2]; /* of n[0], n[1], ... */", r),

@@ -65,7 +65,7 @@ static PyObject *get_dtype(PyObject *self, void *unused) {
   char text[DTYPE_CHARS];
   (void)unused;
   if (row) return dtype_object(row);
-  return PyErr_Format(PyExc_TypeError, "quern.Array: no object stands for its dtype, %s",
+  return PyErr_Format(PyExc_TypeError, "quern.Array: there is no object for its dtype, %s",
                       dtype_text(tensor_of(self)->dtype, text));
 }
 

@@ -246,7 +246,7 @@ static parse_state begin_operand(qn_parser *p) {
   if (is_prefix(token)) return begin_nest(p, QN_IN_PREFIX, token);
   if (qn_token_is_sign(token, QN_SIGN_NOT_WORD)) {
     if (takes_not(p)) return begin_nest(p, QN_IN_NOT, token);
-    return QN_PARSER_WRONG(p, token->at, "'not' binds looser than what stands before it: write (not ...)");
+    return QN_PARSER_WRONG(p, token->at, "'not' binds looser than what is before it: write (not ...)");
   }
   if (is_update(p, token) && qn_token_is_sign(token - 1, QN_SIGN_COLON))
     return QN_PARSER_WRONG(p, token[-1].at, "':=' is no operator: write y = ...");

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
 -- A throwaway target, for t330-recipes: "plain", which has kernels of add alone, for f32 and f64. Its devices are OpenCL's in
--- DLPack, whose `data` is a handle: here the address of a pointer to memory. So base and offset come to its kernels apart.
+-- DLPack, where `data` is a handle: here the address of a pointer to memory. So base and offset come to its kernels apart.
 
 return {
   new = {

@@ -63,7 +63,7 @@ static int n_wants; /* in a case: what was not as it should be */
     want(strstr(text_, part) != NULL, "'%s' in '%s'", part, text_);                      \
   } while (0)
 
-/* body in a process of its own, whose driver nobody has opened, with these variables ("NAME=value"; NULL: none). 0: all was
+/* body in a process of its own, where no driver is open, with these variables ("NAME=value"; NULL: none). 0: all was
  * well. */
 UNUSED static int case_status(const char *a, const char *b, void (*body)(void)) {
   int status = 0;

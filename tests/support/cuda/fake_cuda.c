@@ -48,7 +48,7 @@ enum {
 /* ---- Calls: the lock, the log, the plan ---- */
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static pid_t initialised_by; /* 0: nobody */
+static pid_t initialised_by; /* 0: no process */
 static char *log_text, plan[512], counted[64][44];
 static size_t log_size, log_room;
 static int counts[64], n_all, n_devices = 2, version = 13000, is_configured;
@@ -370,7 +370,7 @@ static int allocate(void **p, size_t bytes, int kind) {
   if (!current()) return INVALID_CONTEXT;
   if (!bytes) return INVALID_VALUE;
   if (n_regions == 4096 || bytes > (size_t)1 << 36) return OUT_OF_MEMORY;
-  /* a page more: nobody's */
+  /* a page more, of no allocation */
   char *start = mmap(NULL, room + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return OUT_OF_MEMORY;
   if (kind != DEVICE) mprotect(start, room, PROT_READ | PROT_WRITE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * grid.h: runs the threads of a grid on the CPU: block after block, the threads of a block in some order, and as fibers where
- * they meet barriers. C and C++. Must not know kernels: a thread is a function and its argument; where it is stands in the
+ * they meet barriers. C and C++. Must not know kernels: a thread is a function and its argument; its place is in the
  * object that cuda_host.h calls qc_host. Not for two threads at a time. */
 #ifndef QUERN_TESTS_CUDA_GRID_H
 #define QUERN_TESTS_CUDA_GRID_H
@@ -70,7 +70,7 @@ struct grid_place {
 
 static struct {
   grid_context scheduler, fibers[GRID_MAX_THREADS];
-  struct grid_dim waiting[GRID_MAX_THREADS]; /* the thread of a fiber that stands at a barrier */
+  struct grid_dim waiting[GRID_MAX_THREADS]; /* the thread of a fiber that waits at a barrier */
   char is_parked[GRID_MAX_THREADS];
   char *stacks;
   struct grid_place *place;

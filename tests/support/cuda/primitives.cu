@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * primitives.cu: every primitive and cast of templates/cuda/kernel_cuda.h, vectors and the intrinsics that kernels spell themselves,
- * each as a kernel over arrays. t700-cuda-primitives.sh gives it to NVRTC, and with QC_HOST builds a shared object whose table
- * t700-cuda-primitives.c compares. The two files it includes are found by name: NVRTC is handed their texts. */
+ * each as a kernel over arrays. t700-cuda-primitives.sh gives it to NVRTC, and with QC_HOST builds a shared object with the table
+ * that t700-cuda-primitives.c compares. The two files it includes are found by name: NVRTC is handed their texts. */
 #include "kernel_cuda.h"
 
 /* Element i of a, b, c and y; masks and conditions are integers, 0 or all ones, as the C primitives have them. */

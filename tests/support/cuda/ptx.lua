@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- ptx.lua: owns what PTX of our kernels may not have, whatever NVRTC makes of the text: floats whose operations are not rounded to
+-- ptx.lua: owns what PTX of our kernels may not have, whatever NVRTC makes of the text: operations on floats that are not rounded to
 -- nearest, flush subnormals, are approximate or contracted; calls; memory of a thread's own, but for nodes that wait there
 -- (rows.cu.in says where). Pure.
 

@@ -127,8 +127,8 @@ struct operand {
   char cls;
   i64 stride[MAX_RANK]; /* bytes */
   i64 low, high;        /* bytes before element 0, and from it to the end */
-  bool is_value;        /* stands in the arguments */
-  int twin;             /* of an output: the input in whose place it is, or -1 */
+  bool is_value;        /* it is in the arguments */
+  int twin;             /* of an output: the input that it replaces, or -1 */
   char *region, *first; /* mapped memory between two pages that are not; element 0 */
   char *wanted;         /* of an output: what C gives, contiguous */
 };
@@ -136,7 +136,7 @@ struct operand {
 static char *regions[MAX_OPERANDS], *expected[MAX_OPERANDS], *packed[MAX_OPERANDS];
 
 /* The indices of an index op: of class 'i' here, what would be the address of the first element is its index. They are those of a
- * compact tensor whose dimensions are the problem's in any order, some of them walked backwards. */
+ * compact tensor with the problem's dimensions in any order, some of them walked backwards. */
 static bool has_indices(const kernel *k) { return k->classes[0] == 'i'; }
 
 static void lay_indices(operand *o, int rank, const i64 *n, i64 origin) {
@@ -326,7 +326,7 @@ static void choose_layouts(problem *p) {
   }
 }
 
-/* In place: an output is an input of its class whose elements are as large; both lie as the output does. */
+/* In place: an output is an input of its class and item size; both lie as the output does. */
 static void choose_twins(problem *p) {
   operand *o = p->o;
   for (int out = p->n_in; out < p->count; out++)

@@ -15,7 +15,7 @@ static int n_chunks, n_tensors;
 struct mx_chunk {
   char *memory;
   int n_references;
-  DLManagedTensor taken; /* a copy; deleter NULL: the memory is its own, or nobody's to free */
+  DLManagedTensor taken; /* a copy; deleter NULL: the memory is its own, or is not to be freed */
   int is_taken;
 };
 
@@ -100,7 +100,7 @@ int mx_ndarray_references(const mx_ndarray *array) {
 
 /* ---- DLPack ---- */
 
-/* The array that a tensor stands for, with the tensor itself: the deleter frees both. */
+/* The array behind a tensor, with the tensor itself: the deleter frees both. */
 typedef struct manager {
   mx_ndarray *array;
   DLManagedTensor tensor;

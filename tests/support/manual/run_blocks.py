@@ -4,10 +4,10 @@
     run_blocks.py PAGE FIRST_TEST_NUMBER
 
 A block with a first line that is a comment with a file's name is that file. `sh` blocks are run by sh, `python` blocks in one
-process. A `text` block is what the block before it prints; `...` in it stands for anything. Before a block:
+process. A `text` block is what the block before it prints; `...` in it matches anything. Before a block:
 `<!-- not run: REASON -->`; `<!-- run where: NAME -->`, a program, or a module of Python, for `cuda` a device; `NAME as OTHER`: where there is no
 device the word NAME in quotes is replaced; `<!-- compiled where: nvcc; DECLARATIONS -->`: C statements, of a function behind these.
-`<!-- needs: MODULE -->` on a page whose blocks are run where Python has that module; of `cuda`, where there is a device,
+`<!-- needs: MODULE -->` on a page: its blocks are run where Python has that module; of `cuda`, where there is a device,
 or QUERN_CUDA_PATH names a driver."""
 
 import fnmatch
@@ -30,7 +30,7 @@ def blocks(text):
 
 
 def conditions(what):
-    """Of "torch, cuda as cpu": a reason not to run it or None, [(word, what stands for it)]"""
+    """Of "torch, cuda as cpu": a reason not to run it or None, [(word, its replacement)]"""
     reason, changed = None, []
     for part in what.split(", "):
         name, _, other = part.partition(" as ")
@@ -56,7 +56,7 @@ def compile_c(text, declarations, folder):
     return done.returncode == 0, done.stderr
 
 
-# Runs the blocks that it is given, a line of JSON each, in one namespace. Behind what a block prints stands a line of how it went.
+# Runs the blocks that it is given, a line of JSON each, in one namespace. A line of how it went follows what a block prints.
 _RIGHT, _WRONG = "a block of the page ends here\n", "a block of the page ends here, with an error\n"
 _PYTHON = f"""
 import json, sys, traceback

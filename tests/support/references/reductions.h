@@ -195,7 +195,7 @@ typedef struct reduction {
   quern_op *expression; /* INTERPRETED, COMPILED: the call as an expression; its axes are in its text */
 } reduction;
 
-/* The op that is called: of two, the one whose name is shorter, with a parameter. */
+/* The op that is called: of two, the one with the shorter name, with a parameter. */
 UNUSED static quern_op *built_of_case(const reduction *c) {
   return law_ops[c->context % 2 && !c->is_default ? law_plain(c->op) : c->op][c->context];
 }

@@ -13,7 +13,7 @@
 static const char usage[] =
     "usage: accuracy_table FILE [--ops NAME,...] [--dtypes NAME,...] [--sample] [--threads N]\n"
     "       [--progress auto|always|never]\n"
-    "  measures all ops in all float dtypes, or some, and writes FILE, whose other rows stay; --sample: what t300 does\n";
+    "  measures all ops in all float dtypes, or some, and writes FILE, where other rows stay; --sample: what t300 does\n";
 
 /* ---- What others document ---------------------------------------------------------------------------------------
  * f32 and f64; NULL: nothing. Sources are named in the file. */
@@ -221,7 +221,7 @@ static void write_file(const char *file) {
         "that is exact in f32 must give the correctly rounded f32 result, rounded once more, bit for bit.\n\n"
         "`t300` repeats a sample of this with each run of the tests, of every op that has changed since (measured.txt in\n"
         "tools/measure has a digest of each) and of some others; it fails beyond a declared bound or what was found here, and\n"
-        "where a point has not the error that stands beside it. The same for an op of your own:\n"
+        "where a point has not the error given beside it. The same for an op of your own:\n"
         "`lua5.4 build.lua check --measure FILE`.\n\n"
         "glibc, CUDA and SLEEF: the largest errors their makers document, not measured here. glibc and CUDA count whole ULPs\n"
         "from the correctly rounded result, so that their 1 may be up to 1.5 here. Sources:\n\n"
