@@ -87,8 +87,8 @@ QUERN_API void quern_set_last_error(const char *text);
  *
  * Stack: a call on the CPU takes up to 8 KiB of the caller's stack, 16 KiB where a kernel keeps blocks of its own
  * (norms, variances and log_softmax of f64, expressions of many functions with rare cases), 30 KiB vector_norm and
- * lp_normalize of any ord; the first call of an expression and quern_op_compile 16 KiB; quern_op_explain
- * and registered ops' shapes 32 KiB; quern_spec_load and quern_op_source 64 KiB.
+ * lp_normalize of any ord; the first call of an expression and quern_op_compile 12 KiB; quern_op_explain 16 KiB;
+ * quern_spec_load and quern_op_source 64 KiB.
  * What is larger lies in blocks of 32 KB that the library allocates once and keeps: some for each thread in a call.
  * Where there is no memory for one, or 256 are taken, it lies on the stack, as in a generated tree in any case: then
  * a call takes up to 48 KiB. Compilers have threads of their own.

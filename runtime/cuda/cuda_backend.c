@@ -302,11 +302,11 @@ static quern_status launch_image(const attempt *at, const qn_cuda_run *run, qn_c
  * inlined, for its stack. */
 __attribute__((noinline)) static quern_status launch_built(const attempt *at, const qn_cuda_variant *built) {
   qn_launch_form form;
-  qn_cuda_run run;
+  QN_IN_SCRATCH(qn_cuda_run, run);
   if (!qn_launcher_of(at->decision)->pick(at->decision, built, 1, &form))
     return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: bug: its kernel does not take it", at->op->info->name);
-  plan_launch(at->decision, &form, &run);
-  return launch_image(at, &run, qn_cuda_built_image(built));
+  plan_launch(at->decision, &form, run);
+  return launch_image(at, run, qn_cuda_built_image(built));
 }
 
 /* Runs by steps in the call's workspace. 0: it cannot. */
@@ -368,9 +368,9 @@ static quern_status launch(const qn_decision *decision, const qn_cuda_run *run, 
 }
 
 static quern_status call_once(const qn_decision *decision, const quern_call *call) {
-  qn_cuda_run run;
-  quern_status status = prepare(decision, call, &run);
-  return status ? status : launch(decision, &run, decision->nest.ref, &decision->params, call);
+  QN_IN_SCRATCH(qn_cuda_run, run);
+  quern_status status = prepare(decision, call, run);
+  return status ? status : launch(decision, run, decision->nest.ref, &decision->params, call);
 }
 
 static quern_status keep(const qn_decision *decision, const quern_call *call, qn_run **run) {
@@ -385,20 +385,20 @@ static quern_status launch_kept(const qn_decision *decision, const qn_run *run, 
 static quern_status workspace(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                               size_t *bytes) {
   const qn_cuda_facts *facts;
-  qn_decision decision;
+  QN_IN_SCRATCH(qn_decision, decision);
   qn_sentence kept;
   kernel_choice choice;
-  quern_status status = qn_cuda_decide(op, in, out, call, &decision);
-  if (status || decision.nest.n_elements == 0) return status;
+  quern_status status = qn_cuda_decide(op, in, out, call, decision);
+  if (status || decision->nest.n_elements == 0) return status;
   qn_status_keep(&kept);
-  if (qn_cuda_device_facts(decision.device.device_id, &facts)) {
+  if (qn_cuda_device_facts(decision->device.device_id, &facts)) {
     qn_status_restore(&kept); /* the call reports it */
     return QUERN_OK;
   }
-  choose(decision.op, &decision, facts, &choice);
-  const qn_code *code = qn_cuda_code_of(decision.op, decision.specialised, &choice.form, facts->capability, 0);
-  *bytes = qn_cuda_workspace(&decision, &choice.form);
-  if (!*bytes && !choice.built && !(code && image_of(code))) *bytes = qn_cuda_steps_workspace(&decision, facts->capability);
+  choose(decision->op, decision, facts, &choice);
+  const qn_code *code = qn_cuda_code_of(decision->op, decision->specialised, &choice.form, facts->capability, 0);
+  *bytes = qn_cuda_workspace(decision, &choice.form);
+  if (!*bytes && !choice.built && !(code && image_of(code))) *bytes = qn_cuda_steps_workspace(decision, facts->capability);
   return QUERN_OK;
 }
 
@@ -477,19 +477,19 @@ static quern_status explain_here(const quern_op *op, const qn_decision *decision
   qn_code_info info = {.tier = ""};
   char device[QN_DEVICE_CHARS];
   kernel_choice choice;
-  qn_cuda_run run;
+  QN_IN_SCRATCH(qn_cuda_run, run);
   qn_code *code;
-  quern_status status = find_code(op, decision, facts, scope, stream, &choice, &code, &run);
+  quern_status status = find_code(op, decision, facts, scope, stream, &choice, &code, run);
   if (status) return status;
   if (code) qn_code_describe(code, &info);
-  qn_cuda_image *image = run.detail ? qn_cuda_built_image(run.detail) : run.kernel ? image_of(run.kernel) : NULL;
+  qn_cuda_image *image = run->detail ? qn_cuda_built_image(run->detail) : run->kernel ? image_of(run->kernel) : NULL;
   if (image) status = named_but_capturing(op, find_kernel(op, image, scope, stream, &kernel));
   if (status) return status;
-  if (!run.detail && !run.kernel && !goes_by_steps(decision, facts, call, &steps, &why)) steps.n = 0;
-  add_tier(buf, &choice, &run, &info, &steps, why);
+  if (!run->detail && !run->kernel && !goes_by_steps(decision, facts, call, &steps, &why)) steps.n = 0;
+  add_tier(buf, &choice, run, &info, &steps, why);
   qn_strbuf_add(buf, "path: cuda\ndevice: %s, %s, sm_%d\nstreamed: %s\n", qn_device_text(decision->device, device),
-                facts->name, facts->capability, qn_launch_is_streamed(&run.launch) ? "yes" : "no");
-  if (kernel) add_kernel(buf, decision, &run.launch, call, facts, kernel);
+                facts->name, facts->capability, qn_launch_is_streamed(&run->launch) ? "yes" : "no");
+  if (kernel) add_kernel(buf, decision, &run->launch, call, facts, kernel);
   const int64_t us = (int64_t)(info.compile_ms * 1000 + 0.5);
   qn_strbuf_add(buf, "nodes: %d\ncompile_ms: %lld.%03lld\ncompiles: %lld\n", decision->specialised->n_nodes,
                 (long long)(us / 1000), (long long)(us % 1000), (long long)info.compiles);

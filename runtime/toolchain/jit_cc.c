@@ -35,6 +35,7 @@
 #include "base/threads/transient.h"
 #include "base/files/read_all.h"
 #include "base/files/write_all.h"
+#include "core/base/kernel_abi.h"
 
 #define MOST_MS 60000
 #define LOOK_MS 20            /* the interval at which is_ending is polled */
@@ -292,18 +293,23 @@ static int set(char *variable, size_t size, const char *name, const char *value)
   return n > 0 && (size_t)n < size;
 }
 
+typedef struct two_variables {
+  char path[PATH_BYTES + 8], home[PATH_BYTES + 8];
+} two_variables;
+
 static int run(const char *program, const char *folder, qn_isa isa, int32_t most_ms, char *why, size_t why_size) {
   const char *args[64], *path = qn_environment_path(), *home = qn_environment_home();
   char flags[sizeof QN_FLAGS_V4], *rest; /* the longest of them */
-  char source[64], object[64], temporary[64], path_variable[PATH_BYTES + 8], home_variable[PATH_BYTES + 8];
+  char source[64], object[64], temporary[64];
+  QN_IN_SCRATCH(two_variables, own);
   char *variables[5] = {"LC_ALL=C", temporary};
   int n = 0, n_variables = 2;
   child c = {.n_said = 0};
   snprintf(source, sizeof source, "%s/kernel.c", folder);
   snprintf(object, sizeof object, "%s/kernel.o", folder);
   set(temporary, sizeof temporary, "TMPDIR", folder);
-  if (path && set(path_variable, sizeof path_variable, "PATH", path)) variables[n_variables++] = path_variable;
-  if (home && set(home_variable, sizeof home_variable, "HOME", home)) variables[n_variables++] = home_variable;
+  if (path && set(own->path, sizeof own->path, "PATH", path)) variables[n_variables++] = own->path;
+  if (home && set(own->home, sizeof own->home, "HOME", home)) variables[n_variables++] = own->home;
   variables[n_variables] = NULL;
   args[n++] = program;
   for (const char *const *flag = common_flags; *flag; flag++) args[n++] = *flag;

@@ -241,7 +241,8 @@ static void host_slices(void *host, int64_t n, void (*slice)(void *arg, int64_t 
 #define MOST_OF_A_CALL 8192
 #define MOST_OF_ANY 16384
 #define MOST_OF_WORST 32768 /* vector_norm, lp_normalize of any ord */
-#define MOST_OF_A_FIRST 16 /* KB: also of quern_op_compile */
+#define MOST_OF_A_FIRST 12 /* KB: also of quern_op_compile */
+#define MOST_OF_AN_EXPLANATION 16384
 
 typedef struct stack_case {
   const char *text, *ins, *outs;
@@ -276,10 +277,16 @@ static void call_case(void *arg) {
   c->status = call_on_last_axis(c->op, &c->o);
 }
 
+static void explain_case(void *arg) {
+  char text[4000];
+  small_call *c = arg;
+  c->status = quern_op_explain(c->op, c->o.n_in, c->o.ins, c->o.n_out, c->o.outs, NULL, text, sizeof text);
+}
+
 /* Every op of one set of dtypes, with default parameters, where it takes operands of one shape. */
 static void test_ops_on_stack(const char *dtype, rng *r) {
   const int64_t shape[2] = {20, 300};
-  long most = 0;
+  long most = 0, most_explained = 0;
   char few[2000] = "", worst[64] = "";
   int n = 0, n_few = 0;
   for (int32_t i = 0; i < quern_op_count(interpreting); i++) {
@@ -323,7 +330,10 @@ static void test_ops_on_stack(const char *dtype, rng *r) {
       if (used > most) most = used;
       if (used > MOST_OF_A_CALL && strlen(few) < 1900) strcat(strcat(few, " "), info->name);
       if (used > MOST_OF_A_CALL) n_few++;
-          }
+      const long explained = stack_used(explain_case, &c);
+      if (c.status) bail("%s", quern_last_error());
+      if (explained > most_explained) most_explained = explained;
+    }
     for (int32_t k = 0; k < info->n_out; k++) free(memory[k]);
     c.o.n_out = 0;
     operands_free(&c.o);
@@ -331,16 +341,69 @@ static void test_ops_on_stack(const char *dtype, rng *r) {
   }
   ok(n > 150 && n_few * 6 < n && most <= MOST_OF_ANY, "%d ops of %s: at most %ld bytes (%s), %d of them more than %d", n, dtype, most, worst, n_few,
      MOST_OF_A_CALL);
+  ok(most_explained > 0 && most_explained <= MOST_OF_AN_EXPLANATION, "  an explanation of any takes %ld bytes at most", most_explained);
   if (n_few) diag("more:%s", few);
+}
+
+/* A registered op asks for its own shapes, again and again: more blocks than the library keeps are taken at a time. */
+typedef struct deep_op {
+  quern_op *op;
+  int left;
+} deep_op;
+
+static quern_status infer_deep(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, quern_shape *out) {
+  deep_op *deep = self;
+  if (deep->left-- > 0) return quern_op_infer(deep->op, n_in, in, n_out, out);
+  out->dtype = in[0]->dtype;
+  out->ndim = 1;
+  out->shape[0] = 7;
+  return QUERN_OK;
+}
+
+static quern_status call_deep(void *self, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *call) {
+  (void)self, (void)n_in, (void)in, (void)n_out, (void)out, (void)call;
+  return QUERN_E_UNSUPPORTED;
+}
+
+typedef struct deep_case {
+  deep_op *deep;
+  DLTensor *in[1];
+  quern_shape out;
+  quern_status status;
+} deep_case;
+
+static void ask_deep(void *arg) {
+  deep_case *c = arg;
+  c->status = quern_op_infer(c->deep->op, 1, c->in, 1, &c->out);
+}
+
+static void test_shapes_on_stack(void) {
+  deep_op deep = {NULL, 0};
+  int64_t n[1] = {3};
+  float x[3] = {0};
+  DLTensor t = {x, {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, n, NULL, 0};
+  deep_case c = {.deep = &deep, .in = {&t}, .out = {.size = sizeof c.out}};
+  quern_ctx *ctx = ctx_of(QUERN_JIT_OFF);
+  const quern_op_def def = {.size = sizeof def, .name = "acme.deep", .n_in = 1, .n_out = 1, .self = &deep, .call = call_deep, .infer = infer_deep};
+  if (quern_op_register(ctx, &def) || quern_op_find(ctx, "acme.deep", &deep.op)) bail("%s", quern_last_error());
+  const long used = stack_used(ask_deep, &c);
+  ok(c.status == QUERN_OK && c.out.shape[0] == 7 && used <= MOST_OF_A_CALL, "shapes of a registered op: %ld bytes", used);
+  deep.left = 300;
+  c.out.shape[0] = 0;
+  ask_deep(&c);
+  ok(c.status == QUERN_OK && c.out.ndim == 1 && c.out.shape[0] == 7 && deep.left == -1, "  asked for within themselves, 300 deep");
+  quern_op_release(deep.op);
+  quern_ctx_release(ctx);
 }
 
 static void test_calls_on_stack(void) {
   rng r;
   if (SANITIZED) {
-    skip(3 + (int)(sizeof stack_cases / sizeof *stack_cases), "frames are larger where sanitizers look on");
+    skip(8 + (int)(sizeof stack_cases / sizeof *stack_cases), "frames are larger where sanitizers look on");
     return;
   }
   rng_seed(&r, 17);
+  test_shapes_on_stack();
   test_ops_on_stack("f32", &r);
   test_ops_on_stack("f64", &r);
   test_ops_on_stack("f16", &r);

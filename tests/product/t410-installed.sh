@@ -47,6 +47,13 @@ if ! grep -q '^CMAKE_BUILD_TYPE:STRING=Debug' "$build/CMakeCache.txt" && ! grep 
       readelf -sW --dyn-syms "$file" | grep -q __stack_chk_fail && readelf -sW --dyn-syms "$file" | grep -q '_chk@'
     ok $? "  $(basename "$file") is hardened"
   done <hardened
+  # The frames of the runtime's functions: none is as large as a whole call may be (quern.h, Stack).
+  find "$build/CMakeFiles" -path '*/runtime/*' -name '*.su' -exec cat {} + | awk -F'\t' '{ n++ } $2 > 8192 { print } END { print n }' >frames
+  if [ "$(cat frames)" = '' ] || [ "$(tail -n 1 frames)" = 0 ]; then
+    skip 'no function takes more than 8 KiB of the stack' 'the compiler does not say what they take'
+  else
+    [ "$(wc -l <frames)" = 1 ] && [ "$(cat frames)" -gt 500 ]; ok $? "none of $(tail -n 1 frames) functions takes more than 8 KiB of the stack"
+  fi
   if [ "$(uname -m)" = x86_64 ]; then
     objdump -d --disassemble=quern_op_call "$(find moved -name libquern.so.0.1.0)" | grep -A1 '<quern_op_call>:' | grep -q endbr64
     ok $? '  and its functions are marked for indirect calls'

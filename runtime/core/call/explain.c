@@ -10,14 +10,14 @@
 static quern_status explain_own(qn_strbuf *buf, const quern_op *op, DLTensor *const *in, DLTensor *const *out,
                                 const quern_call *call) {
   const qn_kind *kind = qn_kind_of(op);
-  qn_decision decision;
+  QN_IN_SCRATCH(qn_decision, decision);
   quern_status status = QUERN_OK;
   qn_float_env was = qn_float_env_enter();
-  if (!kind->explain) status = kind->decide(op, in, out, call, 0, &decision);
+  if (!kind->explain) status = kind->decide(op, in, out, call, 0, decision);
   qn_float_env_leave(was);
   if (status) return status;
   if (op->registered) qn_strbuf_add(buf, "otherwise: as follows\n");
-  return kind->explain ? kind->explain(op, in, out, call, buf) : decision.backend->explain(&decision, call, buf);
+  return kind->explain ? kind->explain(op, in, out, call, buf) : decision->backend->explain(decision, call, buf);
 }
 
 quern_status qn_explain(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call, char *text,

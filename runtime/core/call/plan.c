@@ -147,12 +147,13 @@ const quern_op *qn_plan_op(const quern_plan *plan) { return plan->op; }
 
 /* ---- Running ---- */
 
-/* The exact check. Not inlined, so that its stack is free when the op runs. */
+/* The exact check. Not inlined, so that what it takes is free when the op runs. */
 __attribute__((noinline)) static quern_status check_overlap_exactly(const quern_plan *plan, const qn_ref *ref) {
   const quern_op_info *info = qn_registry_own_info(plan->op);
-  qn_nest nest = plan->decision.nest;
-  for (int32_t k = 0; k < nest.n_operands; k++) nest.ref[k] = ref[k];
-  return qn_tensor_check_overlap(info->name, info->args, &nest, info->n_out, plan->decision.sizes);
+  QN_IN_SCRATCH(qn_nest, nest);
+  *nest = plan->decision.nest;
+  for (int32_t k = 0; k < nest->n_operands; k++) nest->ref[k] = ref[k];
+  return qn_tensor_check_overlap(info->name, info->args, nest, info->n_out, plan->decision.sizes);
 }
 
 /* ref: each operand's first item. */

@@ -312,9 +312,9 @@ __attribute__((noinline)) static quern_status run_there(const quern_op *op, cons
 /* Likewise. */
 __attribute__((noinline)) static quern_status explain_there(const quern_op *op, const adjoint_call *call, const quern_call *given,
                                                             qn_strbuf *buf) {
-  qn_decision decision;
-  quern_status status = decide_there(op, call, &decision);
-  return status ? status : decision.backend->explain(&decision, given, buf);
+  QN_IN_SCRATCH(qn_decision, decision);
+  quern_status status = decide_there(op, call, decision);
+  return status ? status : decision->backend->explain(decision, given, buf);
 }
 
 static quern_status call_adjoint(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given) {
@@ -344,7 +344,7 @@ static quern_status call_adjoint(const quern_op *op, DLTensor *const *in, DLTens
 
 static quern_status explain_adjoint(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, qn_strbuf *buf) {
   adjoint_call call;
-  adjoint_run run;
+  QN_IN_SCRATCH(adjoint_run, run);
   quern_status status = read_call(op, in, out, given, 0, &call);
   if (status) return status;
   if (call.device.device_type != kDLCPU) return explain_there(op, &call, given, buf);
@@ -353,14 +353,14 @@ static quern_status explain_adjoint(const quern_op *op, DLTensor *const *in, DLT
     qn_strbuf_add(buf, "tier: built\nreason: there are no elements\nthreads: 1\n");
     return QUERN_OK;
   }
-  plan_call(op, &call, e, &run);
-  if (run.place.states) {
-    qn_scan_states_explain(run.place.states, buf);
-    qn_strbuf_add(buf, "threads: %d\n", qn_row_slices(&run.job, qn_registry_slices(op)));
+  plan_call(op, &call, e, run);
+  if (run->place.states) {
+    qn_scan_states_explain(run->place.states, buf);
+    qn_strbuf_add(buf, "threads: %d\n", qn_row_slices(&run->job, qn_registry_slices(op)));
     return QUERN_OK;
   }
   qn_strbuf_add(buf, "tier: built\nreason: a built kernel walks rows in blocks, from the end of the scan\nvariant: %s\nthreads: %d\n",
-                call.rows->name, qn_row_slices(&run.job, qn_registry_slices(op)));
+                call.rows->name, qn_row_slices(&run->job, qn_registry_slices(op)));
   return QUERN_OK;
 }
 

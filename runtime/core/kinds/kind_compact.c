@@ -406,14 +406,14 @@ static quern_status call_compact(const quern_op *op, DLTensor *const *in, DLTens
 
 static quern_status explain_compact(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *call,
                                     qn_strbuf *buf) {
-  compact_walk decided;
-  quern_status status = decide_compact(op, in, out, call, 0, &decided);
-  if (status || (status = check_machine(&decided))) return status;
-  const int has_elements = decided.nest.n_elements != 0;
+  QN_IN_SCRATCH(compact_walk, decided);
+  quern_status status = decide_compact(op, in, out, call, 0, decided);
+  if (status || (status = check_machine(decided))) return status;
+  const int has_elements = decided->nest.n_elements != 0;
   qn_strbuf_add(buf, "tier: built\nreason: %s\n",
                 has_elements ? "built kernels count what there is in blocks of the inputs, then write it"
                              : "there are no elements");
-  qn_cpu_explain_job(buf, &op->builtin->info, has_elements ? &decided.job : NULL, qn_registry_slices(op));
+  qn_cpu_explain_job(buf, &op->builtin->info, has_elements ? &decided->job : NULL, qn_registry_slices(op));
   return QUERN_OK;
 }
 

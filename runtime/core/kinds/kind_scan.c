@@ -482,9 +482,9 @@ static quern_status scan_explain(const qn_decision *decision, const quern_call *
 
 static quern_status explain_scan(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given,
                                  qn_strbuf *buf) {
-  qn_decision decision;
-  quern_status status = decide_scan(op, in, out, given, 0, &decision);
-  return status ? status : decision.backend->explain(&decision, given, buf);
+  QN_IN_SCRATCH(qn_decision, decision);
+  quern_status status = decide_scan(op, in, out, given, 0, decision);
+  return status ? status : decision->backend->explain(decision, given, buf);
 }
 
 static const qn_backend scan_cpu = {.device_name = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = scan_backend_call,

@@ -94,16 +94,19 @@ void qn_cuda_cut(const qn_decision *decision, const qn_launch *launch, int32_t i
   if (!launcher->keep || !launcher->keep(decision, launch, items, most_shared, pieces)) pieces->launcher = NULL;
 }
 
-/* Not inlined, for its stack. */
-__attribute__((noinline)) size_t qn_cuda_workspace(const qn_decision *decision, const qn_launch_form *form) {
-  const qn_launcher *launcher = qn_launcher_of(decision);
+typedef struct launch_and_pieces {
   qn_launch launch;
   qn_cuda_pieces pieces;
+} launch_and_pieces;
+
+size_t qn_cuda_workspace(const qn_decision *decision, const qn_launch_form *form) {
+  const qn_launcher *launcher = qn_launcher_of(decision);
   if (!launcher->cut) return 0;
-  launcher->pack(decision, form, &launch);
-  pieces.bytes = 0;
-  launcher->cut(decision, &launch, 0, &pieces);
-  return pieces.bytes;
+  QN_IN_SCRATCH(launch_and_pieces, of);
+  launcher->pack(decision, form, &of->launch);
+  of->pieces.bytes = 0;
+  launcher->cut(decision, &of->launch, 0, &of->pieces);
+  return of->pieces.bytes;
 }
 
 uint64_t qn_cuda_piece(const qn_cuda_pieces *pieces, int32_t i, const quern_call *call, const qn_launch *launch, uint64_t *args) {

@@ -163,7 +163,7 @@ __attribute__((noinline)) static quern_status call_own(const qn_typing *t, const
   uint64_t bits[QN_MAX_OPERANDS] = {0};
   DLTensor tensors[QN_MAX_OPERANDS], *in[QN_MAX_OPERANDS], *out[QN_MAX_OPERANDS];
   quern_scalar params[QN_MAX_PARAMS];
-  qn_decision decision;
+  QN_IN_SCRATCH(qn_decision, decision);
   for (int32_t k = 0; k < n; k++) {
     const int is_in = k < info->n_in, is_bool = is_in && builtin->bool_in >> k & 1;
     const uint8_t fixed = is_in ? QN_DTYPE_NONE : builtin->results[k - info->n_in];
@@ -175,8 +175,8 @@ __attribute__((noinline)) static quern_status call_own(const qn_typing *t, const
   }
   for (int32_t k = 0; k < info->n_params; k++) params[k] = scalar_of(t, k, x);
   const quern_call call = {.size = sizeof call, .params = params, .n_params = info->n_params};
-  quern_status status = qn_kind_of(op)->decide(op, in, out, &call, 1, &decision);
-  if (status == QUERN_OK) status = decision.backend->call(&decision, &call);
+  quern_status status = qn_kind_of(op)->decide(op, in, out, &call, 1, decision);
+  if (status == QUERN_OK) status = decision->backend->call(decision, &call);
   *result = bits[info->n_in + t->at->what];
   return status;
 }
