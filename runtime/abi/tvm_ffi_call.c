@@ -2,13 +2,13 @@
  *
  * tvm_ffi_call.c: a call by tvm-ffi's convention: reads the arguments, calls the op, gives what it has allocated. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "abi/tvm_ffi.h"
 #include "abi/tvm_ffi_library.h"
 #include "abi/tvm_ffi_memory.h"
 #include "abi/tvm_ffi_number.h"
-#include "core/base/kernel_abi.h"
 
 #define TVM_MAX_TENSORS 32 /* inputs or outputs of an op */
 #define TVM_MAX_PARAMS 32
@@ -232,19 +232,6 @@ static int give_tvm_tensors(const quern_op_info *info, struct DLManagedTensorVer
   return -1;
 }
 
-typedef struct tvm_shapes {
-  quern_shape of[TVM_MAX_TENSORS];
-} tvm_shapes;
-
-/* Not inlined, for its stack where there is no other memory. */
-__attribute__((noinline)) static quern_status call_with_dtypes(quern_op *op, const qn_tvm_arguments *call, DLManagedTensorVersioned **managed,
-                                                               quern_allocator allocator, const quern_call *options) {
-  QN_IN_SCRATCH(tvm_shapes, shapes);
-  for (int32_t k = 0; k < call->info->n_out; k++)
-    shapes->of[k] = (quern_shape){.size = sizeof shapes->of[k], .dtype = call->dtypes[k]};
-  return quern_op_call_alloc(op, call->info->n_in, call->in, call->info->n_out, shapes->of, managed, allocator, options);
-}
-
 static int call_tvm_alloc(quern_op *op, const qn_tvm_arguments *call, const quern_call *options, qn_tvm_any *result) {
   const quern_op_info *const info = call->info;
   qn_tvm_env_get_allocator *const get_allocator = qn_tvm_find_env_get_allocator();
@@ -256,8 +243,11 @@ static int call_tvm_alloc(quern_op *op, const qn_tvm_arguments *call, const quer
   if (info->n_in == 0)
     return qn_tvm_fail("TypeError", info, "its output's shape and dtype are the caller's choice: pass the output");
   if (!allocator) allocator = qn_tvm_alloc;
-  const quern_status status = call->has_dtypes ? call_with_dtypes(op, call, managed, allocator, options) :
-      quern_op_call_alloc(op, info->n_in, call->in, info->n_out, NULL, managed, allocator, options);
+  quern_shape *shapes = call->has_dtypes ? calloc((size_t)info->n_out + 1, sizeof *shapes) : NULL; /* too large for the stack */
+  if (call->has_dtypes && !shapes) return qn_tvm_fail("MemoryError", info, "out of memory for its outputs' shapes");
+  for (int32_t k = 0; shapes && k < info->n_out; k++) shapes[k] = (quern_shape){.size = sizeof *shapes, .dtype = call->dtypes[k]};
+  const quern_status status = quern_op_call_alloc(op, info->n_in, call->in, info->n_out, shapes, managed, allocator, options);
+  free(shapes);
   return status ? qn_tvm_raise(tvm_kind_of(status)) : give_tvm_tensors(info, managed, from_dlpack, result);
 }
 
