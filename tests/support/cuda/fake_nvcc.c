@@ -27,28 +27,10 @@ static char *read_source(const char *path) {
   return text;
 }
 
-int main(int argc, char **argv) {
-  char path[600], option[64];
-  void *program = NULL;
+/* The file that the program has become: 0, or what ends this one. */
+static int write_fatbin(void *program, const char *kind, const char *path) {
+  char get_size[40], get[40];
   size_t size = 0;
-  if (argc < 3) return fprintf(stderr, "fake_nvcc: SOURCE.cu OUT.fatbin [CHIP]\n"), 2;
-  const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 40);
-  path[n < 0 ? 0 : n] = 0;
-  strcpy(strrchr(path, '/'), "/fake/libnvrtc.so.13");
-  if (!(nvrtc = dlopen(path, RTLD_NOW))) return fprintf(stderr, "fake_nvcc: %s\n", dlerror()), 2;
-  const char *kind = argc > 3 ? "CUBIN" : "PTX";
-  snprintf(option, sizeof option, "--gpu-architecture=%s_%s", argc > 3 ? "sm" : "compute", argc > 3 ? argv[3] : "80");
-  const char *options[] = {option};
-  char *text = read_source(argv[1]), get_size[40], get[40];
-  int failed = NVRTC("nvrtcCreateProgram", (void **, const char *, const char *, int, void *, void *), &program, text, "x.cu", 0,
-                     NULL, NULL);
-  if (!failed) failed = NVRTC("nvrtcCompileProgram", (void *, int, const char *const *), program, 1, options);
-  if (failed) {
-    NVRTC("nvrtcGetProgramLogSize", (void *, size_t *), program, &size);
-    char *log = calloc(1, size + 1);
-    NVRTC("nvrtcGetProgramLog", (void *, char *), program, log);
-    return fprintf(stderr, "fake_nvcc: %s: %d\n%s\n", argv[1], failed, log), 1;
-  }
   snprintf(get_size, sizeof get_size, "nvrtcGet%sSize", kind);
   snprintf(get, sizeof get, "nvrtcGet%s", kind);
   NVRTC(get_size, (void *, size_t *), program, &size);
@@ -58,7 +40,39 @@ int main(int argc, char **argv) {
   memcpy(bytes, head, 8);
   memcpy(bytes + 8, &behind, 8);
   NVRTC(get, (void *, char *), program, bytes + 16);
-  FILE *out = fopen(argv[2], "we");
+  FILE *out = fopen(path, "we");
   const int is_written = out && fwrite(bytes, 1, 16 + size, out) == 16 + size;
+  free(bytes);
   return out && fclose(out) == 0 && is_written ? 0 : 1;
+}
+
+static void print_log(void *program, const char *source, int failed) {
+  size_t size = 0;
+  NVRTC("nvrtcGetProgramLogSize", (void *, size_t *), program, &size);
+  char *log = calloc(1, size + 1);
+  NVRTC("nvrtcGetProgramLog", (void *, char *), program, log);
+  fprintf(stderr, "fake_nvcc: %s: %d\n%s\n", source, failed, log);
+  free(log);
+}
+
+int main(int argc, char **argv) {
+  char path[600], option[64];
+  void *program = NULL;
+  if (argc < 3) return fprintf(stderr, "fake_nvcc: SOURCE.cu OUT.fatbin [CHIP]\n"), 2;
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 40);
+  path[n < 0 ? 0 : n] = 0;
+  strcpy(strrchr(path, '/'), "/fake/libnvrtc.so.13");
+  if (!(nvrtc = dlopen(path, RTLD_NOW))) return fprintf(stderr, "fake_nvcc: %s\n", dlerror()), 2;
+  snprintf(option, sizeof option, "--gpu-architecture=%s_%s", argc > 3 ? "sm" : "compute", argc > 3 ? argv[3] : "80");
+  const char *options[] = {option};
+  char *text = read_source(argv[1]);
+  int result = NVRTC("nvrtcCreateProgram", (void **, const char *, const char *, int, void *, void *), &program, text, "x.cu", 0,
+                     NULL, NULL);
+  free(text);
+  if (!program) return fprintf(stderr, "fake_nvcc: %s: %d\n", argv[1], result), 1;
+  result = NVRTC("nvrtcCompileProgram", (void *, int, const char *const *), program, 1, options);
+  if (result) print_log(program, argv[1], result), result = 1;
+  else result = write_fatbin(program, argc > 3 ? "CUBIN" : "PTX", argv[2]);
+  NVRTC("nvrtcDestroyProgram", (void **), &program);
+  return result;
 }

@@ -99,6 +99,8 @@ EXPORT int nvrtcCreateProgram(program **made, const char *text, const char *name
     const char *const *names) {
   (void)name;
   CALL(nvrtcCreateProgram);
+  for (int i = 0; i < n; i++)
+    if (strchr(names[i], '/') || !strcmp(names[i], "text.cu")) return INVALID_INPUT; /* they become files */
   program *p = calloc(1, sizeof *p);
   *made = p;
   p->text = strdup(text);
@@ -106,11 +108,7 @@ EXPORT int nvrtcCreateProgram(program **made, const char *text, const char *name
   p->n_headers = n;
   p->headers = calloc((size_t)n + 1, sizeof *p->headers);
   p->names = calloc((size_t)n + 1, sizeof *p->names);
-  for (int i = 0; i < n; i++) {
-    if (strchr(names[i], '/') || !strcmp(names[i], "text.cu")) return INVALID_INPUT; /* they become files */
-    p->headers[i] = strdup(headers[i]);
-    p->names[i] = strdup(names[i]);
-  }
+  for (int i = 0; i < n; i++) p->headers[i] = strdup(headers[i]), p->names[i] = strdup(names[i]);
   return 0;
 }
 
