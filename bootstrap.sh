@@ -5,7 +5,8 @@
 #   ./bootstrap.sh demo        installs what is missing, builds, runs the demo
 #   ./bootstrap.sh test        the same, then the tests, some of them under the sanitizers; tests/README.md says which
 #   ./bootstrap.sh test full   the exhaustive tests, and everything under the sanitizers
-#   ./bootstrap.sh docs        the manual as a site, build/docs/html/index.html; docs --spec FILE: with pages of one's own ops
+#   ./bootstrap.sh docs        the manual as a site, build/docs/html/index.html; docs --spec FILE: with pages of one's own ops;
+#                              docs --peers: with PyTorch's errors in its pictures, which installs PyTorch
 # Needs root or sudo only when a Debian package is missing. What is there already is not done again.
 set -eu
 cd "$(dirname "$0")"
@@ -90,8 +91,13 @@ configure_sanitised() {
   done
 }
 
-# docs [--spec FILE]...: the site's tools are Python's packages, in an environment of their own.
+# docs [--peers] [--spec FILE]...: the site's tools are Python's packages, in an environment of their own; --peers: with PyTorch.
 docs() {
+  peers=
+  if [ "${1-}" = --peers ]; then
+    peers=torch
+    shift
+  fi
   install_packages $packages python3-venv
   build release build -DQUERN_BUILD_TESTS=OFF -DQUERN_QUICK_LEVELS=
   venv=build/docs/venv
@@ -100,13 +106,14 @@ docs() {
     "$venv/bin/pip" install -q -r docs/site/requirements.txt
     cp docs/site/requirements.txt "$venv/installed"
   fi
+  [ -z "$peers" ] || "$venv/bin/pip" install -q $peers
   PYTHONPATH=$PWD/build/python
   export PYTHONPATH
   exec "$venv/bin/python" docs/site/make.py --out build/docs "$@"
 }
 
 case "${1-} ${2-}" in
-  'docs ' | 'docs --spec')
+  'docs ' | 'docs --spec' | 'docs --peers')
     shift
     docs "$@"
     ;;

@@ -6,9 +6,12 @@
 
 package.path = "./?.lua;" .. package.path
 
+local bounds = require "gen.tools.bounds"
 local command_texts = require "gen.tools.command_texts"
 local derivatives = require "docs.site.derivatives"
 local json_string = require("gen.targets.c.text").json_string
+local foreign = require "gen.front.foreign"
+local kinds = require "gen.kinds.kinds"
 local list = require "gen.tools.list"
 local number = require "gen.base.number"
 local operands = require "gen.targets.operands"
@@ -41,6 +44,18 @@ local function texts_of(bodies)
   return out
 end
 
+local LONGEST = 14 -- the logarithm of the longest row
+
+-- The declared bound of an op over axes in f32: its formula, u, and depth of rows of 1, 2, 4, ... elements; nil: it declares none.
+local function bound_of(types, op)
+  local text, u = nil, nil
+  if not op.backward_of and op.bound then text, u = bounds.text(types, op, "f32") end
+  if not text then return nil end
+  local depths = {}
+  for k = 0, LONGEST do depths[k + 1] = kinds.of(op).depth(1 << k) end
+  return { text = text, u = u, depths = depths }
+end
+
 local function op_facts(model, row)
   local op = row.op
   local facts = {
@@ -63,6 +78,7 @@ local function op_facts(model, row)
     end
   end
   if next(facts.ulp) == nil then facts.ulp = nil end
+  facts.bound = bound_of(model.types, op)
   return facts
 end
 
@@ -81,7 +97,7 @@ if not rows then
   io.stderr:write(table.concat(errors, "\n"), "\n")
   os.exit(1)
 end
-local facts = { version = model.version, ops = {}, dtypes = {},
+local facts = { version = model.version, ops = {}, dtypes = {}, foreign = foreign.functions,
                 programs = { command_facts(require "tools.quern.commands"), command_facts(require "gen.tools.commands") } }
 for k, row in ipairs(rows) do facts.ops[k] = op_facts(model, row) end
 for _, t in ipairs(model.types.list) do

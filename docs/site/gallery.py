@@ -8,6 +8,7 @@ import re
 
 import numpy
 
+import errors
 import formula
 import plots
 import quern
@@ -222,28 +223,20 @@ def _reference(name, shown):
 
 def page(op, by_name, shown, uses, facts, manifest, tree, accuracy):
     """(text, counts) of an op's page."""
-    has = {"plot": 0, "error": 0, "example": 0}
+    has = {"plot": 0, "error": 0, "exact": 0, "none": 0, "above": 0, "example": 0}
     out = [f"# {op['name']}\n", " ".join(op["doc"].split()).replace("*", "\\*").replace("_", "\\_") + "\n", _formula(op)]
     out.append("## Calls\n\n" + _calls(op))
     example = _example(op)
     if example:
         has["example"] = 1
         out.append("## Example\n\n" + example)
-    picture = plots.function(op, by_name)
-    if picture:
-        has["plot"] = 1
-        out.append("## Plot\n\n" + _raw(picture))
+    out.append("## Plot\n\n" + _raw(plots.function(op, by_name)))
+    has["plot"] = 1
     out.append("## Dtypes\n\n" + _dtypes(op, facts["dtypes"]))
     stated = _accuracy(op, accuracy)
-    measured = plots.error(op)
-    if stated or measured:
-        out.append("## Accuracy\n\n" + stated)
-    if measured:
-        has["error"] = 1
-        figure, points, largest = measured
-        words = ", ".join("{} {:.3g}".format(name, value) for name, value in largest.items())
-        out.append(_raw(figure) + f"\nThe largest error in each part of the interval, of {points} f32 operands drawn from it; in all of it: {words} "
-                   "ULP. Exact values are the op's own in f64.\n")
+    measured = errors.measured(op, by_name)
+    has[measured.kind] = 1
+    out.append("## Accuracy\n\n" + stated + "\n" + (_raw(measured.picture) + "\n" if measured.picture else "") + measured.words)
     special = _special(op)
     if special:
         out.append("## Special values\n\n" + special)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pictures of ops, from calls of this build: functions with their derivatives, and measured errors. SVG texts, the same in each run."""
+"""Pictures of ops, from calls of this build: functions with their derivatives. SVG texts, the same in each run."""
 
-import functools
 import io
 import math
 import warnings
@@ -10,7 +9,6 @@ import matplotlib
 import numpy
 
 import quern
-from quern._facts import ALIASES
 
 matplotlib.use("svg")
 matplotlib.rcParams.update({
@@ -19,12 +17,10 @@ matplotlib.rcParams.update({
     "legend.frameon": False, "figure.figsize": (6.4, 3.2), "figure.constrained_layout.use": True})
 from matplotlib import pyplot  # noqa: E402
 
-POINTS = 1 << 17  # of a measured error, at least
-BINS = 320
 COLOURS = {"quern": "#2b6cb0", "derivative": "#dd6b20", "numpy": "#38a169", "torch": "#9f7aea", "bound": "#c53030", "second": "#718096"}
 
 
-def _svg(figure):
+def svg(figure):
     """The picture's text; lines and words are of the page's colour."""
     file = io.StringIO()
     figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
@@ -41,11 +37,17 @@ def _is_float(op):
     return "f32" in op["dtypes"] and any("f32" in output["dtypes"] for output in op["outputs"])
 
 
-def _interval(op):
-    """Where a function is drawn."""
+def _float_dtype(op):
+    """The widest float that the op takes, or None. A picture of bf16 is one of what it casts to, which NumPy has."""
+    found = next((name for name in ("f64", "f32", "f16") if name in op["dtypes"]), None)
+    return found and {"f64": numpy.float64, "f32": numpy.float32, "f16": numpy.float16}[found]
+
+
+def interval(op, widest=12.0):
+    """Where a function is drawn. widest: of bounds of the domain that are far, what is drawn of them"""
     if op["domain"]:
         low, high = (float(x) for x in op["domain"][:2])
-        low, high = max(low, -12.0), min(high, 12.0)
+        low, high = (x if abs(x) <= widest else math.copysign(12.0, x) for x in (low, high))
         return (low, high) if high > low else (low, low + 1)
     return -4.0, 4.0
 
@@ -68,7 +70,7 @@ def _limits(axes, curves):
     axes.set_ylim(bottom - room, top + room)
 
 
-def _call(op, operands, params=None):
+def call(op, operands, params=None):
     result = quern.op(op["name"])(*operands, **(params or {}))
     return result if isinstance(result, tuple) else (result,)
 
@@ -80,10 +82,10 @@ def _derivative(op, by_name, operands):
         return None
     values = {"grad": numpy.ones_like(operands[0])}
     values.update({item["name"]: operand for item, operand in zip(op["inputs"], operands)})
-    results = _call(op, operands)
+    results = call(op, operands)
     values.update({item["name"]: result for item, result in zip(op["outputs"], results)})
     try:
-        return _call(backward, [values[item["name"]] for item in backward["inputs"]])[0]
+        return call(backward, [values[item["name"]] for item in backward["inputs"]])[0]
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -97,17 +99,18 @@ def _second_values(op):
 
 
 def _elementwise(op, by_name):
-    low, high = _interval(op)
-    dtype = numpy.float64 if _is_float(op) or "f64" in op["dtypes"] else numpy.bool_ if op["dtypes"] == ["bool"] else numpy.int32
-    if dtype == numpy.float64:
-        x = numpy.linspace(low, high, 1201)
+    low, high = interval(op)
+    dtype = _float_dtype(op) or (numpy.bool_ if op["dtypes"] == ["bool"] else numpy.int32)
+    is_float = dtype not in (numpy.bool_, numpy.int32)
+    if is_float:
+        x = numpy.linspace(low, high, 1201).astype(dtype)
     elif dtype == numpy.int32:
         x = numpy.arange(-16, 17, dtype=numpy.int32)
     else:
         x = numpy.array([False, True])
     figure, axes = pyplot.subplots()
     curves, names = [], [item["name"] for item in op["inputs"]]
-    style = {} if dtype == numpy.float64 else {"drawstyle": "steps-mid", "marker": "o", "markersize": 3}
+    style = {} if is_float else {"drawstyle": "steps-mid", "marker": "o", "markersize": 3}
     rest = _second_values(op) if len(names) > 1 else [()]
     for k, values in enumerate(rest):
         operands = []
@@ -115,7 +118,7 @@ def _elementwise(op, by_name):
             kind = numpy.bool_ if item["type"] == "bool" else numpy.int32 if item["type"] in ("i32", "i64") or dtype == numpy.int32 else dtype
             operands.append(numpy.full(x.shape, value, kind))
         first = x > 0 if op["inputs"][0]["type"] == "bool" else x
-        results = _call(op, [first] + operands)
+        results = call(op, [first] + operands)
         if len(names) > 1:
             label = ", ".join("{} = {:g}".format(name, float(operand[0])) for name, operand in zip(names[1:], operands))
         else:
@@ -126,7 +129,7 @@ def _elementwise(op, by_name):
             axes.plot(x, curve, label=label + suffix, linestyle="-" if k + j == 0 else ("--", ":", "-.")[(k + j - 1) % 3],
                       color=COLOURS["quern"] if k + j == 0 else COLOURS["second"], **style)
             curves.append(curve)
-        if k == 0 and len(results) == 1 and dtype == numpy.float64:
+        if k == 0 and len(results) == 1 and is_float:
             slope = _derivative(op, by_name, [first] + operands)
             if slope is not None and numpy.shape(slope) == numpy.shape(x):
                 slope = _masked(slope)
@@ -136,7 +139,7 @@ def _elementwise(op, by_name):
     _limits(axes, curves)
     if axes.get_legend_handles_labels()[1]:
         axes.legend()
-    return _svg(figure)
+    return svg(figure)
 
 
 def _signal(n=64):
@@ -156,14 +159,15 @@ def _operands_of_row(op):
             out.append(numpy.linspace(-0.2, 0.2, 64))
         else:
             out.append(numpy.roll(_signal(), 9 * k))
-    return out
+    dtype = _float_dtype(op) or numpy.float64
+    return [operand.astype(dtype) if operand.dtype == numpy.float64 else operand for operand in out]
 
 
 def _operands_of_backward(op, forward):
     """The op's inputs, of a call of the op that it is the derivative of."""
     operands = _operands_of_row(forward)
     keeps = any(param["name"] == "keepdims" for param in forward["params"])
-    results = _call(forward, operands, {"keepdims": True} if keeps else None)
+    results = call(forward, operands, {"keepdims": True} if keeps else None)
     values = {item["name"]: operand for item, operand in zip(forward["inputs"], operands)}
     values.update({item["name"]: numpy.asarray(result) for item, result in zip(forward["outputs"], results)})
     values["grad"] = numpy.ones_like(results[0])
@@ -173,7 +177,7 @@ def _operands_of_backward(op, forward):
 def _row(op, by_name):
     forward = by_name.get(op["backward_of"])
     operands = _operands_of_backward(op, forward) if forward else _operands_of_row(op)
-    results = _call(op, operands)
+    results = call(op, operands)
     if forward: # its first input of a row's length is what is drawn beside it
         operands = [operand for operand in operands if operand.size == 64] or operands
     figure, axes = pyplot.subplots()
@@ -189,124 +193,83 @@ def _row(op, by_name):
             axes.plot(result.reshape(-1), label=label, color=COLOURS["quern"] if k == 0 else COLOURS["derivative"], marker=".", markersize=3)
     axes.set_xlabel("index")
     axes.legend()
-    return _svg(figure)
+    return svg(figure)
+
+
+# ---- Copies, casts, sequences ----
+
+_CASTS = {"saturate_cast": (numpy.linspace(-60, 320, 761), numpy.uint8), "astype": (numpy.linspace(-4, 4, 801), numpy.int32)}
+
+
+def _sequence(op):
+    """Results by their index, of an op that makes a tensor."""
+    out = numpy.empty(24)
+    quern.op(op["name"])(*([0.5] if op["kind"] == "cast" else []), out=out)
+    figure, axes = pyplot.subplots()
+    axes.plot(out, label=op["name"], color=COLOURS["quern"], marker="o", markersize=3)
+    axes.set_ylim(min(0, out.min()), 1.1 * out.max())
+    axes.set_xlabel("index")
+    axes.legend()
+    return svg(figure)
+
+
+def _cast(op):
+    x, dtype = _CASTS.get(op["name"], _CASTS["astype"])
+    out = numpy.empty(x.shape, dtype)
+    quern.op(op["name"])(x, out=out)
+    figure, axes = pyplot.subplots()
+    axes.plot(x, x, label="x", color=COLOURS["second"], linewidth=0.8)
+    axes.plot(x, out, label="to " + out.dtype.name, color=COLOURS["quern"])
+    axes.set_xlabel(op["inputs"][0]["name"])
+    axes.legend()
+    return svg(figure)
+
+
+def _moved(op):
+    """Elements that are copied or chosen: by their index."""
+    values = {item["name"]: numpy.roll(_signal(), 9 * k) for k, item in enumerate(op["inputs"])}
+    if "condition" in values:
+        values["condition"] = values["x"] > 0
+    elif op["kind"] == "compact":
+        values["x"] = numpy.where(values["x"] > 0.5, values["x"], 0)
+    results = call(op, [values[item["name"]] for item in op["inputs"]])
+    figure, axes = pyplot.subplots()
+    for name, style in (("x", "-"), ("y", ":")):
+        if name in values:
+            axes.plot(values[name], label=name, color=COLOURS["second"], linestyle=style, marker=".", markersize=3, linewidth=0.8)
+    result = numpy.asarray(results[0]).reshape(-1)
+    label = op["name"] + ("(x > 0, x)" if "condition" in values and "y" not in values else "(x > 0, x, y)" if "condition" in values else "")
+    axes.plot(result, label=label, color=COLOURS["quern"], marker=".", markersize=4)
+    axes.set_xlabel("index")
+    axes.legend()
+    return svg(figure)
 
 
 def function(op, by_name):
-    """A picture of what the op computes; None where there is nothing to draw (it makes tensors, or moves them)."""
+    """A picture of what the op computes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if op["kind"] in ("row", "reduction", "scan", "adjoint"):
             return _row(op, by_name)
         if op["kind"] == "elementwise" and op["inputs"]:
             return _elementwise(op, by_name)
-    return None
+        if not op["inputs"]:
+            return _sequence(op)
+        return _cast(op) if op["kind"] == "cast" else _moved(op)
 
 
-# ---- Errors ----
-
-def _numpy_function(name):
-    """NumPy's function of an op, under its name or an alias of it."""
-    names = [name] + [alias for alias, ours in ALIASES.items() if ours == name]
-    return next((getattr(numpy, other) for other in names if hasattr(numpy, other)), None)
-
-
-@functools.cache
-def _peers():
-    """[(name, key of its colour, function(op name) -> callable of arrays, or None)]"""
-    peers = [("NumPy", "numpy", _numpy_function)]
-    try:
-        import torch
-    except ImportError:
-        return peers
-    functional = torch.nn.functional
-    kinds = {"gelu": functional.gelu, "silu": functional.silu, "mish": functional.mish, "softplus": functional.softplus,
-             "log_sigmoid": functional.logsigmoid, "elu": functional.elu, "selu": functional.selu}
-
-    def find(name):
-        found = kinds.get(name) or getattr(torch, name, None) or getattr(torch.special, name, None)
-        return found and (lambda *arrays: found(*(torch.from_numpy(a) for a in arrays)).numpy())
-
-    return peers + [("PyTorch", "torch", find)]
-
-
-def _ulp_error(got, exact):
-    """In units of the last place of an f32 at the exact value, of f64 results that are good to 2^-28 of them."""
-    exact = numpy.asarray(exact, numpy.float64)
-    size = numpy.maximum(numpy.abs(exact), 2.0 ** -126)
-    ulp = 2.0 ** (numpy.floor(numpy.log2(size)) - 23)
-    error = numpy.abs(numpy.asarray(got, numpy.float64) - exact) / ulp
-    return numpy.where(numpy.isfinite(error) & (numpy.abs(exact) < 3.4e38), error, 0)
-
-
-def _worst(x, error, edges):
-    place = numpy.clip(numpy.searchsorted(edges, x, "right") - 1, 0, len(edges) - 2)
-    worst = numpy.zeros(len(edges) - 1)
-    numpy.maximum.at(worst, place, error)
-    return worst
-
-
-def error(op):
-    """(picture, points, {library: largest error}) of an op's f32 results, beside its declared bound; None where it declares none
-    in ULP. Exact values: its own f64 results, which are good to 2^-28 of an f32's last place (ACCURACY.md)."""
-    if op["kind"] != "elementwise" or "f32" not in op.get("ulp", {}) and not op["error"].startswith("correctly"):
-        return None
-    if not _is_float(op) or len(op["outputs"]) != 1 or op["outputs"][0]["type"] or any(item["type"] for item in op["inputs"]):
-        return None
-    if op["params"] or not 1 <= len(op["inputs"]) <= 2 or op["backward_of"]:
-        return None
-    bound = op.get("ulp", {}).get("f32", 0.5)
-    low, high = _interval(op)
-    random = numpy.random.default_rng(7)
-    x = numpy.sort(random.uniform(low, high, POINTS)).astype(numpy.float32)
-    operands = [x] + [random.uniform(low, high, POINTS).astype(numpy.float32) for _ in op["inputs"][1:]]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        exact = _call(op, [a.astype(numpy.float64) for a in operands])[0]
-        if exact.dtype != numpy.float64:
-            return None
-        edges = numpy.linspace(low, high, BINS + 1)
-        figure, axes = pyplot.subplots(figsize=(6.4, 2.6))
-        largest = {}
-        for label, key, find in [("Quern", "quern", lambda name: quern.op(name))] + _peers():
-            call = find(op["name"])
-            if call is None:
-                continue
-            try:
-                got = numpy.asarray(call(*operands))
-            except (TypeError, ValueError, RuntimeError):
-                continue
-            if got.dtype != numpy.float32 or got.shape != x.shape:
-                continue
-            errors = _ulp_error(got, exact)
-            # The library has another function of this name, or the function depends on the dtype (nextafter).
-            if float(errors.max()) > 1e4:
-                if label == "Quern":
-                    pyplot.close(figure)
-                    return None
-                continue
-            largest[label] = float(errors.max())
-            axes.step(edges[:-1], _worst(x, errors, edges), where="post", label=label, color=COLOURS[key], linewidth=1.0,
-                      zorder=3 if key == "quern" else 2)
-    axes.axhline(bound, color=COLOURS["bound"], linestyle="--", linewidth=1, label="declared: {:g}".format(bound))
-    axes.set_ylabel("error in ULP, f32")
-    axes.set_xlabel(op["inputs"][0]["name"])
-    top = max([bound] + [value for value in largest.values() if value < 8 * bound]) * 1.15
-    axes.set_ylim(0, top)
-    axes.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, 1.2))
-    return _svg(figure), POINTS, largest
-
+# ---- The index ----
 
 def small(op, by_name):
     """A small picture for the index: the curve alone."""
     if op["kind"] != "elementwise" or not op["inputs"] or not _is_float(op) or any(item["type"] for item in op["inputs"]):
         return None
-    low, high = _interval(op)
-    x = numpy.linspace(low, high, 241)
+    low, high = interval(op)
+    x = numpy.linspace(low, high, 241).astype(_float_dtype(op))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        operands = [x] + [numpy.full(x.shape, 0.5) for _ in op["inputs"][1:]]
-        y = _masked(_call(op, operands)[0])
+        operands = [x] + [numpy.full(x.shape, 0.5, x.dtype) for _ in op["inputs"][1:]]
+        y = _masked(call(op, operands)[0])
     finite = y[numpy.isfinite(y)]
     if not finite.size:
         return None

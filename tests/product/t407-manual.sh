@@ -152,12 +152,42 @@ fi
 
 # ---- The site
 [ -x "$build/docs/venv/bin/python" ] && [ -z "${QUERN_TEST_PYTHON-}" ] && python=$build/docs/venv/bin/python # of `bootstrap.sh docs`
+if ! "$python" -c 'import matplotlib' 2>/dev/null; then
+  skip 'measured errors' "$python has no Matplotlib"
+else
+  cat >wrong.lua <<'END'
+unary "acme.less" { doc = "Declares less than its error.", dtypes = floating, body = "exp(x) * 3", ulp = { f32 = 0.5, f64 = 0.5 } }
+row "acme.center" { doc = "Declares less than its error.", dtypes = floating, body = "x - mean(x)", bound = "u * abs(x) / 64" }
+unary "acme.narrow" { doc = "Is not there in f64.", dtypes = { "f32" }, body = "x * 3" }
+END
+  (cd "$source" && lua5.4 docs/site/facts.lua "$work/wrong.lua") >facts.json
+  cat >measure.py <<'END'
+import json, sys
+sys.path.insert(0, sys.argv[1] + "/docs/site")
+import errors, quern
+quern.load_spec("wrong.lua")
+ops = {op["name"]: op for op in json.load(open("facts.json"))["ops"]}
+wanted = {"exp": "error", "gelu_backward": "error", "softmax": "error", "cumulative_sum": "error", "divmod": "error", "where_backward": "exact",
+          "cummax": "exact", "nextafter": "exact", "gcd": "none", "where": "none", "acme.less": "above", "acme.center": "above", "acme.narrow": "none"}
+for name, kind in wanted.items():
+    found = errors.measured(ops[name], ops)
+    if found.kind != kind or bool(found.picture) != (kind == "error") or not found.words:
+        print(name, found.kind, found.words)
+END
+  "$python" measure.py "$source" >said 2>&1; [ ! -s said ]
+  ok $? 'errors of ops of each kind are measured, drawn and compared with the declared bound'
+fi
 if [ "${QUERN_TEST_EXHAUSTIVE-}" != 1 ]; then
   skip 'the whole site' 'in `test full`'
 elif ! "$python" -c 'import sphinx, myst_parser, furo, matplotlib' 2>/dev/null; then
   skip 'the whole site' "$python has no Sphinx, MyST, Furo and Matplotlib: ./bootstrap.sh docs builds it in an environment of its own"
 else
   try 'the site is built, and no link of it is broken' "$python" "$source/docs/site/make.py" --out "$work/site"
+  grep 'pages of ops' said | grep -oE '[0-9]+' | paste -s | {
+    read -r pages plots examples errors exact none above
+    [ "$pages" -gt 300 ] && [ "$plots" = "$pages" ] && [ $((errors + exact + none)) = "$pages" ] && [ "$above" = 0 ] && [ "$examples" -gt 170 ]
+  }
+  ok $? 'each op has a page, a plot, and a measured error that is not above its bound'
   chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
   if [ -z "$chromium" ]; then
     skip 'how its pages look' 'there is no Chromium'
