@@ -45,18 +45,18 @@ function M.message(source, position, message)
                        (" "):rep(column - first))
 end
 
--- How many letters must be inserted, removed or changed to make `a` of `b`. For suggestions only.
+-- How many letters must be inserted, removed, changed or exchanged with the next one to make `a` of `b`. For suggestions only.
 local function distance(a, b)
   a, b = a:lower(), b:lower()
-  local row = {}
+  local before, last, row = nil, nil, {}
   for j = 0, #b do row[j] = j end
   for i = 1, #a do
-    local diagonal = row[0]
-    row[0] = i
+    before, last, row = last, row, { [0] = i }
     for j = 1, #b do
       local cost = a:byte(i) == b:byte(j) and 0 or 1
-      local best = math.min(row[j] + 1, row[j - 1] + 1, diagonal + cost)
-      diagonal, row[j] = row[j], best
+      row[j] = math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + cost)
+      local is_swapped = i > 1 and j > 1 and a:byte(i) == b:byte(j - 1) and a:byte(i - 1) == b:byte(j)
+      if is_swapped then row[j] = math.min(row[j], before[j - 2] + 1) end
     end
   end
   return row[#b]

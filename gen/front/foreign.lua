@@ -8,8 +8,8 @@ local source = require "gen.base.source"
 local M = {}
 
 -- Modules that names of functions and constants are written with: np.exp.
-M.modules = { "F", "Math", "cmath", "cp", "jnp", "jnp.linalg", "linalg", "math", "np", "np.linalg", "numpy", "numpy.linalg", "scipy.special", "special",
-              "std", "tf", "torch", "torch.linalg" }
+M.modules = { "F", "Math", "cmath", "cp", "jax.nn", "jax.numpy", "jnp", "jnp.linalg", "linalg", "math", "nn", "np", "np.linalg", "numpy", "numpy.linalg",
+              "quern", "scipy.special", "special", "std", "tf", "torch", "torch.linalg" }
 
 -- Functions: name -> sentence. Names of math.h with a last f or l, for float and long double, need no row.
 M.functions = {}
@@ -124,6 +124,8 @@ functions {
 
 -- Casts
 functions {
+  astype = "write a cast, (f32)x", -- as a method: the op of this name says so itself
+  to = "write a cast, (f32)x",
   char = "write a cast, (i8)x",
   bool_ = "write a cast, (bool)x",
   cast = "write a cast, (f32)x",
@@ -199,8 +201,14 @@ function M.of_function(name, knows)
   local base = M.behind_module(name) or name
   if M.functions[base] then return M.functions[base] end
   if base ~= name then return knows(base) and "write " .. base or nil end
-  local method = name:match "%.([^.]*)$"
-  if method then return M.functions[method] or knows(method) and "operands have no methods: write " .. method or nil end
+  local head, method = name:match "^(.*)%.([^.]*)$"
+  if head and knows(head) then -- of an op, not of an operand
+    local variant = head .. "_" .. method
+    return knows(variant) and "write " .. variant or nil
+  elseif method then
+    local sentence = M.functions[method] or M.words[method] and M.words[method][1]
+    return sentence or knows(method) and "no registered op, and operands have no methods: write " .. method or nil
+  end
   local double = name:match "^(.+)[fl]$"
   if not double then return nil end
   return knows(double) and "write " .. double or M.functions[double]

@@ -57,8 +57,13 @@ const char *qn_foreign_sentence(quern_ctx *ctx, const char *name, int (*knows)(q
     if (cut_name(name, module, 0, write) && knows(ctx, write)) return "write ";
   } else if (dot) {
     const size_t method = (size_t)(dot + 1 - name);
+    if (cut_name(name, 0, size - method + 1, write) && knows(ctx, write)) { /* of an op, not of an operand */
+      if (cut_name(name, 0, 0, write)) write[method - 1] = '_';
+      return knows(ctx, write) ? "write " : NULL;
+    }
     row = qn_foreign_function(dot + 1, size - method);
-    if (!row && cut_name(name, method, 0, write) && knows(ctx, write)) return "operands have no methods: write ";
+    if (!row) row = qn_foreign_word(dot + 1, size - method);
+    if (!row && cut_name(name, method, 0, write) && knows(ctx, write)) return "no registered op, and operands have no methods: write ";
   } else if (size > 1 && (name[size - 1] == 'f' || name[size - 1] == 'l') && cut_name(name, 0, 1, write)) { /* math.h's for float, long double */
     if (knows(ctx, write)) return "write ";
     row = qn_foreign_function(write, size - 1);

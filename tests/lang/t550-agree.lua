@@ -269,13 +269,14 @@ for _, op in ipairs(ops) do
 end
 for _, primitive in ipairs(primitives) do add_literals(primitive[1], primitive[2], primitive[1] == "signbit") end
 
--- Names with letters too many, too few, or other ones: of ops and primitives, which both readers look up, and of constants
+-- Names with letters too many, too few, other ones, or two exchanged: of ops and primitives, which both readers look up, and of constants
 -- and dtypes, which then are inputs, or nothing at all. said: how both refuse it; nil: neither does
 local misspelt = {}
 local function misspell(name)
   local at, letter = math.random(#name), string.char(math.random(97, 122))
-  local way = math.random(3)
+  local way = math.random(4)
   local word = name:sub(1, at - 1) .. (way == 1 and "" or letter) .. name:sub(way == 2 and at or at + 1)
+  if way == 4 then word = name:sub(1, at - 1) .. name:sub(at, at + 1):reverse() .. name:sub(at + 2) end
   return #word > 2 and chance(40) and misspell(word) or word
 end
 local function add_misspelt(text, said)
@@ -303,7 +304,8 @@ misspell_all(callable, 1, "y = x * %s(x, w)", "notfound")
 misspell_all({ "SQRT1_2", "INFINITY", "LOG10E", "NAN", "PI" }, 1, "x * %s", nil)
 misspell_all({ "f32", "bf16", "bool", "i64" }, 1, "x + (%s)y", "syntax")
 misspell_all({ "f32", "bf16", "bool", "i64" }, 1, "%s t = x; t", "syntax")
-for _, name in ipairs { "quite_another_thing", "acme.gelu", "gelu.gelu", ("gelu"):rep(16), ("exp"):rep(21), "lookups", "GELU" } do
+for _, name in ipairs { "quite_another_thing", "acme.gelu", "gelu.gelu", "gelu.tanh", "x.astype", "jax.nn.gelu", ("gelu"):rep(16), ("exp"):rep(21), "lookups",
+                        "GELU" } do
   add_misspelt(name .. "(x)", "notfound")
 end
 for word in ("cos sin tan min max mod round cosh atan2 cbrt softmax silu elu norm exp2 log10 log1p rsqrt lerp f fn foo bar sq ab "

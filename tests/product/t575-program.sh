@@ -174,6 +174,8 @@ quern 1 'run of NumPy'"'"'s name of an op' run arcsin x=x.npy
 says 'write asin'
 quern 1 'show of a misspelt op' show Geluu
 says "did you mean 'gelu'"
+quern 1 'show of one with two letters exchanged' show gleu
+says "did you mean 'gelu'"
 quern 0 'ops --json' ops --json
 cp said ops.json
 python3 -c '

@@ -147,6 +147,7 @@ is_(problems, [], "from many threads")
 
 if hasattr(quern, "asin"):
     raises(AttributeError, lambda: quern.gelo, "quern.gelo", "did you mean 'gelu'")
+    raises(AttributeError, lambda: quern.gleu, "quern.gleu", "did you mean 'gelu'")
     raises(AttributeError, lambda: quern.jax, "a module that is not imported", "write import quern.jax")
     raises(AttributeError, lambda: getattr(quern, "no.where.to"), "a name with dots", "no attribute 'no.where.to'")
     raises(AttributeError, lambda: quern.arcsin, "NumPy's name", "'asin'")
@@ -159,7 +160,7 @@ if hasattr(quern, "asin"):
     raises(TypeError, lambda: quern.sum([1.0], keepdim=True), "another one", "keepdims here")
     raises(TypeError, lambda: quern.exp([1.0], dim=0), "without an axis", "no argument dim")
 else:
-    skip(9, "this build has some ops only")
+    skip(10, "this build has some ops only")
 raises(AttributeError, lambda: quern.qqqqqqq, "nothing near", "quern.ops()")
 ok(not hasattr(quern, "__nonsense__"), "hasattr")
 
