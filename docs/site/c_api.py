@@ -67,9 +67,13 @@ class Missing(Exception):
     """The header or this page lacks what a function's reference needs."""
 
 
+FUNCTIONS = set()  # of the header that a page is made of
+
+
 def _rst(text):
-    """A header's sentence as reStructuredText; names of functions are links."""
-    return re.sub(r"(?<![`\w])(quern_[a-z_]+[a-z])(?![\w`*.(])", r":c:func:`\1`", sentence(text))
+    """A header's sentence as reStructuredText; names of functions are links, those of types are code."""
+    return re.sub(r"(?<![`\w])(quern_[a-z_]+[a-z])(?![\w`*.(])",
+                  lambda match: f":c:func:`{match[1]}`" if match[1] in FUNCTIONS else f"``{match[1]}``", sentence(text))
 
 
 def uses_of(names, files):
@@ -105,6 +109,7 @@ def page(path, files):
     """(text, functions without an example) of the reference. files: {reST of a reference to a page: text}"""
     groups = header.read(path)
     uses = uses_of([item["name"] for item in functions(groups)], files)
+    FUNCTIONS.update(uses)
     out = heading("C API", "=") + ["Everything that ``<quern/quern.h>`` declares. Functions of single ops, ``quern_gelu(&x, &y, NULL)``, are in "
            "``<quern/ops.h>``: one for each of :doc:`the ops </ops/index>`.", ""]
     for group in groups:
@@ -117,7 +122,7 @@ def page(path, files):
                 out.append(f".. c:struct:: {item['name']}\n")
                 out += ["   " + _rst(paragraph) + "\n" for paragraph in item["comment"]]
                 for declaration, comment in item["members"]:
-                    out.append("   ``" + declaration + "``\n      " + (_rst(comment) or "as its name says.") + "\n")
+                    out.append("   ``" + declaration + "``" + ("\n      " + _rst(comment) if comment else "") + "\n")
             elif item["kind"] == "macro":
                 name = re.match(r"#define (\w+(?:\([^)]*\))?)\s*(.*)", item["code"].replace("\\\n", " "))
                 value = name[2].strip()

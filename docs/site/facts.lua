@@ -10,6 +10,7 @@ local bounds = require "gen.tools.bounds"
 local command_texts = require "gen.tools.command_texts"
 local derivatives = require "docs.site.derivatives"
 local json_string = require("gen.targets.c.text").json_string
+local foreign = require "gen.front.foreign"
 local kinds = require "gen.kinds.kinds"
 local list = require "gen.tools.list"
 local number = require "gen.base.number"
@@ -96,7 +97,7 @@ if not rows then
   io.stderr:write(table.concat(errors, "\n"), "\n")
   os.exit(1)
 end
-local facts = { version = model.version, ops = {}, dtypes = {},
+local facts = { version = model.version, ops = {}, dtypes = {}, foreign = foreign.functions,
                 programs = { command_facts(require "tools.quern.commands"), command_facts(require "gen.tools.commands") } }
 for k, row in ipairs(rows) do facts.ops[k] = op_facts(model, row) end
 for _, t in ipairs(model.types.list) do

@@ -91,6 +91,12 @@ def ops_pages(source, facts, specs, out, wanted):
     return counts
 
 
+def names_page(facts):
+    """Names of other libraries, with what an expression has instead."""
+    rows = "".join(f"| `{name}` | {sentence.replace('|', chr(92) + '|')} |\n" for name, sentence in sorted(facts["foreign"].items()))
+    return "# Names of other libraries\n\nWhat the error of an [expression](../expressions.md) says of each.\n\n| name | sentence |\n|---|---|\n" + rows
+
+
 def references(source, facts):
     """Writes the references; returns the C functions that no example has."""
     files = {}
@@ -100,7 +106,7 @@ def references(source, facts):
             files[":doc:`/{}`".format(path[5:-3]) if page else f"``{path}``"] = text
     text, unused = c_api.page(C_HEADER, files)
     pages = {"c_api.rst": text, "cpp_api.rst": cpp_api.page(CPP_HEADER), "python_api.rst": python_api.page(quern),
-             "commands.md": commands_page(facts), "status.md": status_page()}
+             "commands.md": commands_page(facts), "status.md": status_page(), "names.md": names_page(facts)}
     for name, text in pages.items():
         write(os.path.join(source, "reference", name), text)
     return unused
@@ -108,7 +114,7 @@ def references(source, facts):
 
 def made_pages(facts):
     return [f"ops/{op['name']}.md" for op in facts["ops"]] + ["ops/index.md"] + [
-        "reference/" + name for name in ("c_api.rst", "cpp_api.rst", "python_api.rst", "commands.md", "status.md")]
+        "reference/" + name for name in ("c_api.rst", "cpp_api.rst", "python_api.rst", "commands.md", "status.md", "names.md")]
 
 
 def main():

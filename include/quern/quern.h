@@ -175,8 +175,10 @@ QUERN_API quern_status quern_ctx_configure_default(const quern_options *options)
  * Ops are immutable, thread-safe and reference counted: each out-parameter is owned by the caller and released with
  * quern_op_release. A later registration under a context never changes ops already found. */
 
-/* The number of ops of the context, and the op at an index (0-based, sorted by name). */
+/* The number of ops of the context. */
 QUERN_API int32_t quern_op_count(quern_ctx *ctx);
+
+/* The op at an index of them: 0-based, sorted by name. */
 QUERN_API quern_status quern_op_at(quern_ctx *ctx, int32_t index, quern_op **op);
 
 /* The op of that name. NOTFOUND names the nearest name. */

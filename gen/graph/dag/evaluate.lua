@@ -103,8 +103,10 @@ function M.check_examples(types, op, dag, K, run)
     local bound = t.kind == "float" and (op.ulp[K] or 0.5) + 0.5 or 0
     local distance = t.kind == "float" and ulps_apart(got, goal, t) or got == goal and 0 or math.huge
     if distance > bound then
-      wrong[#wrong + 1] = string.format("example %d in %s gives %s%s, not %s", k, K, #op.outputs > 1 and name .. " = " or "",
-        t.kind == "float" and number.hex(got) or tostring(got), t.kind == "float" and number.hex(goal) or tostring(goal))
+      local is_float = t.kind == "float"
+      wrong[#wrong + 1] = string.format("example %d in %s gives %s%s, not %s%s", k, K, #op.outputs > 1 and name .. " = " or "",
+        is_float and number.hex(got) or tostring(got), is_float and number.hex(goal) or tostring(goal),
+        is_float and string.format(" (%.9g, not %.9g)", got, goal) or "")
     end
   end
   for k, example in ipairs(op.examples) do

@@ -105,9 +105,9 @@ static void both_kernel(char *const *ptr, const int64_t (*stride)[2], const int6
 
 #define CHUNKS_AT_ONCE 8  /* a power of two: a subtree */
 #define MOST_LEVELS 30    /* 2^35 elements; of several parts 2^20: longest_row of row_job.c */
-#define NODES_BYTES 8192
-_Static_assert(MOST_LEVELS * QN_ROW_LANES * 8 <= NODES_BYTES / 2, "nodes that wait, of one part");
-_Static_assert((20 - 8 + 2) * QN_ROW_LANES * 8 * QN_ROW_MAX_PARTS <= NODES_BYTES, "nodes that wait, of several parts");
+#define NODES_BYTES (1024 * QN_DTYPE_MAX_BYTES)
+_Static_assert(MOST_LEVELS * QN_ROW_LANES * QN_DTYPE_MAX_BYTES <= NODES_BYTES / 2, "nodes that wait, of one part");
+_Static_assert((20 - 8 + 2) * QN_ROW_LANES * QN_DTYPE_MAX_BYTES * QN_ROW_MAX_PARTS <= NODES_BYTES, "nodes that wait, of several parts");
 
 /* The nodes of `chunks` chunks of elements, all of them whole, or of one, of `count` elements. x: the elements of each part */
 static void chunk_nodes(const spec_reducer *of, char *const *x, int64_t chunks, int64_t count, char *nodes, int64_t node_bytes) {

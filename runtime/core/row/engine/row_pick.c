@@ -20,17 +20,17 @@ static int64_t offset_of(const qn_row_job *job, int32_t k, int64_t place) {
   return nest->n_reduced ? bytes + place * nest->stride[k][nest->n_reduced - 1] : 0;
 }
 
-/* Copies an item of at most 8 bytes. */
+/* Copies an item. size: of a dtype, so at most QN_DTYPE_MAX_BYTES */
 static void copy_item(uint8_t size, char *to, const char *from) {
   if (size == 4)
     memcpy(to, from, 4);
   else if (size == 8)
     memcpy(to, from, 8);
   else
-    memcpy(to, from, size < 8 ? size : 8);
+    memcpy(to, from, size < QN_DTYPE_MAX_BYTES ? size : QN_DTYPE_MAX_BYTES);
 }
 
-/* items[j] = item places[j] of row j of input k, or 0 if it has none; rows along one dimension. size: a constant. */
+/* items[j] = item places[j] of row j of input k, or 0 if it has none; rows along one dimension. size: a constant, at most 8. */
 static inline __attribute__((always_inline)) void pick_items(const row_frame *frame, int32_t k, size_t size, const int64_t *places,
                                                              char *items) {
   const qn_row_job *job = frame->job;
@@ -69,12 +69,12 @@ void qn_row_pick(row_frame *frame, const qn_row_stage *stage) {
   else if (is_simple)
     pick_items(frame, from, 8, places, items);
   for (int64_t j = 0; j < rows && !is_simple; j++) {
-    uint64_t bits = 0;
+    uint64_t bits[QN_DTYPE_MAX_WORDS] = {0};
     if (places[j] >= 0 && places[j] < job->count) {
       const char *element = is_one ? (const char *)&one : qn_row_moved(frame->ptr[from], j * from_step + offset_of(job, from, places[j]));
-      copy_item(item, (char *)&bits, element);
+      copy_item(item, (char *)bits, element);
     }
-    copy_item(item, items + j * item, (const char *)&bits);
+    copy_item(item, items + j * item, (const char *)bits);
   }
   if (is_converted) qn_row_convert(job->dtype[from], dtype, items, item, row_value, 1, rows);
   frame->top = before;
