@@ -165,11 +165,13 @@ unary "hard_swish" {
   doc    = "x times hard_sigmoid(x): x from 3 on, -0 up to -3.",
   dtypes = floating,
   body   = [[
-    T sixth = 1.0 / 6;
+    // below 1/6 in both dtypes, so that the rest is positive: of x = 0 all products have x's sign, and y too
+    T sixth = 0x1.55554p-3;
     T s = x + 3;
     T p = x * s;
-    T y = fma(p, sixth, fma(p, fma(-6, sixth, 1) / 6, fma(x, s, -p) * sixth));
-    return x <= -3 ? -0.0 : x >= 3 ? x : copysign(y, x); ]],
+    T lost = fma(-x, s, p); // negative, since -0 * -sixth is 0 but 0 * -sixth is -0
+    T y = fma(p, sixth, fma(p, fma(-6, sixth, 1) / 6, lost * -sixth));
+    return x <= -3 ? -0.0 : x >= 3 ? x : y; ]],
   ulp    = { f32 = 1.5, f64 = 1.5 },
   domain = { -6, 6 },
   grad   = [[ x <= -3 ? 0 : x >= 3 ? grad : grad * (fma(2, x, 3) / 6) ]],
