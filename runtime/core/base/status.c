@@ -82,30 +82,25 @@ void qn_strbuf_add(qn_strbuf *buf, const char *format, ...) {
 #define LONGEST_GUESS 63
 
 static char lower_letter(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+static int is_letter_of(const char *a, int i, const char *b, int j) { return lower_letter(a[i - 1]) == lower_letter(b[j - 1]); } /* from 1 */
 
-/* Whether letter i of `a` and letter j of `b` are the one before in the other, both from 1. */
-static int is_swapped(const char *a, int i, const char *b, int j) {
-  return i > 1 && j > 1 && lower_letter(a[i - 1]) == lower_letter(b[j - 2]) && lower_letter(a[i - 2]) == lower_letter(b[j - 1]);
-}
-
-/* How many letters must be inserted, removed, changed or exchanged with the next one to make `a` of `b`, both at most LONGEST_GUESS long;
- * capitals count as small letters. */
+/* How many letters to insert, remove, change or exchange with the next one make `a` of `b`. Both are at most LONGEST_GUESS long. */
 static int edit_distance(const char *a, const char *b) {
   int rows[3][LONGEST_GUESS + 1], n = (int)strlen(b), i = 0;
   for (int j = 0; j <= n; j++) rows[0][j] = j;
-  while (a[i]) {
-    i++;
+  while (a[i++]) {
     const int *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
     int *row = rows[i % 3];
     row[0] = i;
     for (int j = 1; j <= n; j++) {
-      row[j] = last[j - 1] + (lower_letter(a[i - 1]) != lower_letter(b[j - 1]));
+      row[j] = last[j - 1] + !is_letter_of(a, i, b, j);
       if (last[j] + 1 < row[j]) row[j] = last[j] + 1;
       if (row[j - 1] + 1 < row[j]) row[j] = row[j - 1] + 1;
-      if (is_swapped(a, i, b, j) && before[j - 2] + 1 < row[j]) row[j] = before[j - 2] + 1;
+      const int is_exchanged = i > 1 && j > 1 && is_letter_of(a, i, b, j - 1) && is_letter_of(a, i - 1, b, j);
+      if (is_exchanged && before[j - 2] + 1 < row[j]) row[j] = before[j - 2] + 1;
     }
   }
-  return rows[i % 3][n];
+  return rows[(i - 1) % 3][n];
 }
 
 qn_guess qn_guess_begin(const char *wanted) {

@@ -17,17 +17,14 @@ static quern_status infer_own(const quern_op *op, DLTensor *const *in, quern_sha
   return qn_kind_of(op)->infer(op, in, out);
 }
 
-typedef quern_shape all_shapes[QN_MAX_OPERANDS];
-
 /* Asks a function of the registered implementation, with shapes of the size that it knows. Not inlined, for its stack. */
 __attribute__((noinline)) static quern_status ask(const quern_op_def *def, DLTensor *const *in, quern_shape *out, int measures,
                                                   const quern_call *call) {
-  QN_IN_SCRATCH(all_shapes, room);
-  quern_shape *const shapes = *room;
+  QN_IN_SCRATCH(struct { quern_shape of[QN_MAX_OPERANDS]; }, room);
+  quern_shape *const shapes = room->of;
   const size_t size = def->size > offsetof(quern_op_def, keeps_layout) ? sizeof *shapes : QN_SHAPE_LEAST, first = sizeof size, n = out->size < sizeof *shapes ? out->size : sizeof *shapes;
   int32_t order[QUERN_MAX_NDIM];
   memset(shapes, 0, (size_t)def->n_out * sizeof *shapes);
-  shapes->size = size;
   for (int32_t k = 0; k < def->n_out; k++) {
     memcpy(qn_shape_at(shapes, k), qn_shape_at(out, k), QN_SHAPE_LEAST);
     qn_shape_at(shapes, k)->size = size;
