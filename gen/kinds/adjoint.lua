@@ -24,7 +24,7 @@ M.cuda_form = "adjoints"
 M.may_be_added = true
 M.has_own_entry, M.has_own_nest = true, true
 M.runtime_needs = scan.runtime_needs
-M.beside_cpu, M.needs_runtime = scan.beside_cpu, scan.needs_runtime
+M.runtime_cpu, M.needs_runtime = { "kind_adjoint_cpu" }, scan.needs_runtime
 M.input_types = { i64 = true }
 M.schema = { of = "string", state = "string", lift = "string table", combine = "string table", finish = "string table", reads = "string",
              before = "string" }
@@ -56,7 +56,7 @@ local function operands_of(of)
   return what
 end
 
-local MOST_INPUTS = 3 -- ORDER MOST_IN of kind_adjoint.c
+local MOST_INPUTS = 3 -- ORDER QN_ADJOINT_MOST_IN of kind_adjoint.h
 
 function M.check(op, fields, model)
   local of, wanted = model.op_of_name[fields.of], fields.of .. "_backward"
@@ -157,10 +157,10 @@ function M.own_rows(types, op, records, context)
   for k, record in ipairs(records) do variants[record.K] = string.format("&variants_%s[%d]", op.c_name, k - 1) end
   for _, t in ipairs(types.list) do
     local K = context.built[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
-    if K and variants[K] then rows[#rows + 1] = string.format("[%s] = %s", context.upper(t.name), variants[K]) end
+    if K then rows[#rows + 1] = string.format("[%s] = {%s, NULL}", context.upper(t.name), variants[K] or "NULL") end
   end
-  return { string.format("static const qn_adjoint_op adjoint_%s = {\n  .rows = {%s},\n  .before = %d,\n  .elements = %d,\n};\n", op.c_name,
-                         table.concat(rows, ",\n           "), M.before(op), op.elements) }, "&adjoint_" .. op.c_name
+  return { string.format("static const qn_adjoint_op adjoint_%s = {\n  .walks = {%s},\n  .before = %d,\n  .elements = %d,\n};\n", op.c_name,
+                         table.concat(rows, ",\n            "), M.before(op), op.elements) }, "&adjoint_" .. op.c_name
 end
 
 -- The packed description of a spec's op, for the runtime. kit: see row_packed.lua
@@ -168,6 +168,6 @@ M.packed_form = 3
 function M.packed(kit, op, built) return string.pack("<i4I4", M.before(op), op.elements) .. scan.packed(kit, op, built) end
 
 M.table = { header = "core/kinds/kind_adjoint.h" }
-function M.table.text() return "" end
+function M.table.text(_, _, _, has_cpu) return row.backend_text("adjoint", has_cpu) end
 
 return M

@@ -8,7 +8,6 @@
 --   computes              its kernels compute in dtypes, and are measured
 --   is_bits               its kernels depend on the size of elements only
 --   has_body, has_derivative, may_alias, may_be_added, only_cpu, no_outputs, no_result, has_strided_forms
---   beside_cpu            why a tree for CUDA alone has no kernels of it; nil: it has
 --   needs_runtime         why its kernels serve no dispatcher but the runtime's; nil: they do
 --   converts_back         operands are converted to dtypes of an earlier kind too: floats to integers, numbers to bool
 --   is_packed             conversions between dtypes, which are among the packing kernels, are kernels of its ops
@@ -42,12 +41,12 @@
 --   templates             those of templates/c that only its records have. A record without a DAG has values(c, types, record),
 --                         the values of its template; c: functions of gen/targets/c/kernels.lua. A record without an op has
 --                         says, the text of the kernel's comment
---   table                 of the packs, for the runtime: { header, text(packs_of) }. packs_of(role): list of { record, name }; it
---                         is empty in a tree without kernels for the CPU
+--   table                 of the packs, for the runtime: { header, text(packs_of, upper, bits_of, has_cpu) }. packs_of(role): list of
+--                         { record, name }; has_cpu: false in a tree without kernels for the CPU, where no pack has a name
 --   cuda_records, cuda_operands                   the same for CUDA; cuda_records also gives whether they are all
 --   runtime_needs         another kind of the runtime: its own files include files of that one
---   runtime, runtime_cpu                          its qn_kind and its folder of the core, if not its name; the sources there that only
---                         kernels for the CPU need
+--   runtime, runtime_cpu                          its qn_kind and its folder of the core, if not its name and core/kinds; the sources
+--                         there that only kernels for the CPU need
 
 local elementwise = require "gen.kinds.elementwise"
 

@@ -27,7 +27,7 @@ M.has_own_entry = true
 M.runtime = "row" -- its qn_kind
 -- of its folder, what goes with kernels for the CPU
 M.runtime_cpu = { "row_job", "engine/row_blocks", "engine/row_columns", "engine/row_cpu", "engine/row_engine", "engine/row_frame", "engine/row_load",
-                  "engine/row_pick", "engine/row_scans", "engine/row_split", "engine/row_stage", "engine/row_tiles" }
+                  "engine/row_pick", "engine/row_scans", "engine/row_split", "engine/row_stage", "engine/row_tiles", "scan_states" }
 M.schema = { result = "string", empty = "number string", bound = "string table", special = "table", cases = "table" }
 
 -- The parameters by which a call says what is reduced, before the op's own.
@@ -318,9 +318,15 @@ end
 -- The packed description of a spec's op, for the runtime.
 M.packed_form, M.packed = 1, row_packed.packed
 
+-- The pointer to the backend of a kind's calls on the CPU, which a tree without kernels for the CPU does not have.
+function M.backend_text(name, has_cpu)
+  if not has_cpu then return string.format("const qn_backend *const qn_%s_backend = NULL;\n", name) end
+  return string.format("extern const qn_backend qn_%s_cpu;\nconst qn_backend *const qn_%s_backend = &qn_%s_cpu;\n", name, name, name)
+end
+
 -- The runtime's table of what reduces. packs_of: see kinds.lua
 M.table = { header = "core/row/row_program.h" }
-function M.table.text(packs_of, upper, bits_of)
+function M.table.text(packs_of, upper, bits_of, has_cpu)
   local rows, at = {}, {}
   for _, pack in ipairs(packs_of "reduce") do
     local record = pack.record
@@ -344,11 +350,7 @@ function M.table.text(packs_of, upper, bits_of)
                             math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0",
                             row.narrow and table.concat(row.narrow, ", ") or "NULL", row.head.absorbs and 1 or 0, row.head.absorbs or 0, row.head.fuses and 1 or 0)
   end
-  local packs = packs_of "reduce"
-  local is_unbuilt = packs[1] and not packs[1].name
-  local backend = is_unbuilt and "const qn_backend *const qn_row_backend = NULL;\n"
-    or "extern const qn_backend qn_row_cpu;\nconst qn_backend *const qn_row_backend = &qn_row_cpu;\n"
-  return backend .. "const qn_reducer qn_reducers[] = {\n" .. (rows[1] and table.concat(rows, "\n") or "  {.name = NULL}, /* none */")
+  return M.backend_text("row", has_cpu) .. "const qn_reducer qn_reducers[] = {\n" .. (rows[1] and table.concat(rows, "\n") or "  {.name = NULL}, /* none */")
     .. "\n};\n" .. string.format("const int32_t qn_n_reducers = %d;\n", #rows)
 end
 

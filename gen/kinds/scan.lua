@@ -26,7 +26,7 @@ M.has_body = false -- combine is what makes the op
 M.may_alias = true
 M.has_own_entry, M.has_own_nest = true, true
 M.runtime_needs = "row" -- its files load and store what does not lie as kernels need it
-M.beside_cpu = "scans, which a tree has together with its kernels for the CPU only" -- a target alone has none
+M.runtime_cpu = { "kind_scan_cpu" }
 M.needs_runtime = "its kernels carry states, which the runtime keeps"
 M.schema = { accumulate = "string", result = "string", combine = "string table", initial = "number table", finds = "string",
              bound = "string table", state = "string", lift = "string table", finish = "string table" }
@@ -295,9 +295,10 @@ function M.own_rows(types, op, records, context)
   for _, t in ipairs(types.list) do
     local K = context.built[t.name] and t.kind ~= "bits" and M.compute_type(types, op, t.name)
     local A = K and records.scans[K]
-    if A and variants[A] then
-      scans[#scans + 1] = string.format("[%s] = {%s, %s, %s, %s, NULL, NULL}", context.upper(t.name), variants[A].rows, variants[A].columns or "NULL",
-                                        variants[A].places or "NULL", context.upper(A))
+    if A then
+      local built = variants[A] or {} -- none in a tree without kernels for the CPU
+      scans[#scans + 1] = string.format("[%s] = {%s, %s, %s, %s, NULL, NULL}", context.upper(t.name), built.rows or "NULL", built.columns or "NULL",
+                                        built.places or "NULL", context.upper(A))
       results[#results + 1] = string.format("[%s] = %s", context.upper(t.name), context.upper(M.result_dtype(types, op, t.name)))
     end
   end
@@ -338,6 +339,6 @@ function M.packed(kit, op, built)
 end
 
 M.table = { header = "core/kinds/kind_scan.h" }
-function M.table.text() return "" end
+function M.table.text(_, _, _, has_cpu) return row.backend_text("scan", has_cpu) end
 
 return M

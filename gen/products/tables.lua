@@ -121,10 +121,10 @@ end
 M.kind_folders = {}
 for _, kind in ipairs(kinds.list) do M.kind_folders[kind.runtime or ""] = kind.runtime ~= nil or nil end
 
--- The sources of those folders that go with kernels for the CPU: a set of paths without suffix.
+-- The sources of kinds that go with kernels for the CPU: a set of paths without suffix.
 M.cpu_sources = {}
 for _, kind in ipairs(kinds.list) do
-  for _, name in ipairs(kind.runtime_cpu or {}) do M.cpu_sources[kind.runtime .. "/" .. name] = true end
+  for _, name in ipairs(kind.runtime_cpu or {}) do M.cpu_sources[(kind.runtime or "kinds") .. "/" .. name] = true end
 end
 
 -- The dtypes, as a set, that promotion may meet among operands of those built: these, and what they promote to.
@@ -436,10 +436,10 @@ local function bits_of(types)
 end
 
 -- The kinds' own tables. by_role: role -> list of { record, name }
-local function kind_rows(types, kind_names, by_role)
+local function kind_rows(types, kind_names, by_role, has_cpu)
   local out = {}
   for k, kind in ipairs(with_tables(kind_names)) do
-    out[k] = kind.table.text(function(role) return by_role[role] or {} end, upper, bits_of(types))
+    out[k] = kind.table.text(function(role) return by_role[role] or {} end, upper, bits_of(types), has_cpu)
   end
   return table.concat(out)
 end
@@ -453,7 +453,7 @@ local function pack_rows(types, packs, kind_names, unbuilt)
       by_role.reduce = by_role.reduce or {}
       by_role.reduce[k] = { record = record }
     end
-    return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n" .. kind_rows(types, kind_names, by_role)
+    return "/* There are no kernels for the CPU. */\nconst qn_pack_table qn_packs = {.stream = NULL};\n" .. kind_rows(types, kind_names, by_role, false)
   end
   local out, by_role = { "const qn_pack_table qn_packs = {\n  .convert = {" }, {}
   for _, record in ipairs(packs) do
@@ -486,7 +486,7 @@ local function pack_rows(types, packs, kind_names, unbuilt)
     out[#out + 1] = "  " .. table.concat(both, " ")
   end
   out[#out + 1] = string.format("  .stream = &%s};\n", by_role.stream[1].name)
-  return table.concat(out, "\n") .. kind_rows(types, kind_names, by_role)
+  return table.concat(out, "\n") .. kind_rows(types, kind_names, by_role, true)
 end
 
 -- The head of a table of kernels: macros for a kernel's declaration, and for its functions in a qn_variant.

@@ -15,7 +15,7 @@ strict='-Wall -Wextra -Werror'
 command -v c++ >/dev/null || skip_all 'no c++ on this machine'
 
 ops='--ops add,gelu,less,leaky_relu,where,astype,full,copy,arange,linspace,sum,softmax,logsumexp --dtypes bool,i32,f16,f32'
-# A user's scans with states, which a tree has together with their kernels for the CPU.
+# A user's scans with states.
 cat >"$work/scans.lua" <<'LUA'
 scan "acme.first_max" { doc = "The largest element so far, and its place.", dtypes = numeric, outputs = "values, i64 indices",
   initial = { values = -INFINITY, indices = -1 }, state = "T v, i64 i", lift = "v = x; i = index;",
@@ -62,9 +62,12 @@ try '  the core' core both -DMINE_QN_ONE_LEVEL
 try '  C kernels' kernels both
 try '  the functions' abi both
 check both '-DWITH_TVM_FFI -DWITH_SCANS' core kernel cuda cuda_core abi
-try 'a tree with CUDA kernels alone' generate --target cuda --out "$work/alone"
+ops=$(echo "$ops" | sed 's/logsumexp/&,acme.first_max,acme.norm,acme.norm_backward/')
+try 'a tree with CUDA kernels alone' generate --spec "$work/scans.lua" --target cuda --out "$work/alone"
+ops=$plain
 [ -z "$(files alone kernel)" ] && ! ls "$work"/alone/kernels/*.c "$work"/alone/kernels/*.h >"$said" 2>&1
 ok $? '  has no C kernels'
+! files alone core | grep '_cpu\.c$\|_job\.c$\|_engine\.c$' >"$said"; ok $? '  nothing that runs them either'
 try '  the core' core alone ''
 same_cuda() { # of one text one object
   files alone cuda | while read -r file; do
@@ -72,7 +75,30 @@ same_cuda() { # of one text one object
   done
 }
 try '  its CUDA kernels are those of the tree with both' same_cuda
-check alone -DONLY_CUDA core cuda cuda_core
+check alone '-DONLY_CUDA -DWITH_SCANS' core cuda cuda_core
+try 'a tree with one scan for CUDA alone' lua5.4 "$source/build.lua" generate --prefix mine --ops cumulative_sum --dtypes f32 --target cuda --out "$work/sums"
+cat >"$work/sums.c" <<'C'
+#include "mine.h"
+int main(void) {
+  static float ones[1000], sums[1000];
+  int64_t n = 1000;
+  DLTensor x = {ones, {kDLCUDA, 0}, 1, {kDLFloat, 32, 1}, &n, NULL, 0}, y = x;
+  y.data = sums;
+  for (int i = 0; i < 1000; i++) ones[i] = 1;
+  if (mine_cumulative_sum(&x, &y, NULL)) return 1;
+  for (int i = 0; i < 1000; i++)
+    if (sums[i] != (float)(i + 1)) return 2;
+  x.device = y.device = (DLDevice){kDLCPU, 0};
+  return mine_cumulative_sum(&x, &y, NULL) != MINE_E_DEVICE;
+}
+C
+try '  the core' core sums ''
+try '  CUDA kernels for the CPU' cuda sums
+try '  what launches them' cuda_core sums
+objects=$({ files sums core; files sums cuda; files sums cuda_core; } | sed 's|$|.o|')
+try '  linked' cc -std=gnu11 -O1 $strict -rdynamic -I"$work/sums" -o "$work/sums/try" "$work/sums.c" "$work/fake_runtime.c.o" "$work/tap.c.o" $objects \
+  -lpthread -lstdc++ -lm
+try '  sums on a device, refuses on the CPU' "$work/sums/try"
 try 'a tree without CUDA' generate --target c --out "$work/c"
 ! grep -rq 'cuda_tree\|mine_qc_' "$work/c"; ok $? '  has nothing of it'
 

@@ -85,9 +85,9 @@ end
 -- Whether a tree has a source of the core. kinds: the set of its kinds; folders: those that belong to its targets, and the paths of
 -- parts of these that its ops do not need
 local function is_in_tree(path, kinds, folders)
-  local kind, folder = path:match "^kinds/kind_(%w+)%.", path:match "^(%w+)/"
-  if kind then return kinds[kind] end
+  local kind, folder = path:match "^kinds/kind_(%w+)[._]", path:match "^(%w+)/"
   if tables.cpu_sources[path:match "^(.-)%.%w+$"] and not folders[targets.cpu.core_folder] then return false end
+  if kind then return kinds[kind] end
   if tables.kind_folders[folder] then return kinds[folder] end
   if folders.unneeded[path:match "^(%w+/%w+)/"] then return false end
   return folders[folder] or not targets.core_folders[folder]
@@ -98,7 +98,10 @@ local function add_core(job, parts)
   local plan, prefix, types = job.plan, job.prefix, job.types
   local records_of, packs, devices = {}, {}, {}
   local kinds = tables.kinds(not job.is_library and plan.ops or nil) -- those that are compiled
-  for _, op in ipairs(plan.ops) do records_of[op.name] = { programs = plan.records_of[op.name].programs } end
+  for _, op in ipairs(plan.ops) do
+    local own = plan.records_of[op.name]
+    records_of[op.name] = { programs = own.programs, scans = own.scans }
+  end
   local reducers = {}
   for _, record in ipairs(plan.packs) do reducers[#reducers + 1] = record.reducer and record or nil end
   for _, part in ipairs(parts) do

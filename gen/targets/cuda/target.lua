@@ -22,8 +22,7 @@ M.core_folder = "simt"
 M.api_group = "Calling on CUDA devices"
 
 function M.refusal(op)
-  local kind = kinds.of(op)
-  return kind.only_cpu and "runs on the CPU only: its output's shape depends on values" or kind.beside_cpu
+  return kinds.of(op).only_cpu and "runs on the CPU only: its output's shape depends on values"
 end
 
 M.dtype_refusal = dtypes_of.refusal

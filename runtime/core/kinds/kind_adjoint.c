@@ -4,34 +4,28 @@
  * depends on the elements up to k, so the derivative by element k is made of the places from k on: a walk from the end to the beginning.
  * include_initial and exclusive have one result before these, of no element; exclusive has one element behind them, of which the
  * derivative is 0. reverse turns the scan. All these are views, walked along the axis. On a device a call is a launch of the
- * walk, as for scans. On the CPU the walk runs here. */
+ * walk, as for scans. On the CPU, kind_adjoint_cpu.c walks. */
 #include "core/kinds/kind_adjoint.h"
 
 #include "core/base/float_env.h"
 #include "core/base/status.h"
-#include "core/cpu/cpu_backend.h"
-#include "core/cpu/tiles.h"
 #include "core/op/decide.h"
 #include "core/op/kind.h"
-#include "core/row/engine/row_load.h"
 #include "core/row/row_nest.h"
-#include "core/row/engine/row_tiles.h"
 #include "core/row/scan_axis.h"
 #include "core/row/scan_launch.h"
 #include "core/tensor/apart.h"
 
 extern const qn_kind qn_kind_adjoint;
 
-#define MOST_IN 3
-
 /* A call, read. The last tensor is the result. */
 typedef struct adjoint_call {
   const qn_adjoint_op *op;
-  const qn_variant *rows;
+  const qn_adjoint_walk *walk;
   qn_scan_axis axis;
   uint8_t promoted;
   DLDevice device;
-  qn_tensor tensor[MOST_IN + 1];
+  qn_tensor tensor[QN_ADJOINT_MOST_IN + 1];
   int64_t n;                     /* elements along the axis */
   int64_t shape[QUERN_MAX_NDIM]; /* of the result */
 } adjoint_call;
@@ -44,9 +38,9 @@ static int is_along_results(const adjoint_call *call, int32_t k) { return !(call
 
 static quern_status read_inputs(const quern_op *op, DLTensor *const *in, const quern_call *given, int needs_data, adjoint_call *call) {
   const quern_op_info *info = &op->builtin->info;
-  uint8_t dtypes[MOST_IN];
+  uint8_t dtypes[QN_ADJOINT_MOST_IN];
   int64_t results[QUERN_MAX_NDIM];
-  qn_assert(info->n_in <= MOST_IN);
+  qn_assert(info->n_in <= QN_ADJOINT_MOST_IN);
   call->op = adjoint_op(op);
   for (int32_t k = 0; k < info->n_in; k++) {
     quern_status status = qn_tensor_read(in[k], info->name, &info->args[k], k, needs_data, &call->tensor[k]);
@@ -64,7 +58,7 @@ static quern_status read_inputs(const quern_op *op, DLTensor *const *in, const q
   call->shape[axis] = call->n;
   for (int32_t k = 1; k < info->n_in && status == QUERN_OK; k++)
     status = qn_tensor_check_shape(info->name, &info->args[k], k, &call->tensor[k], grad->ndim, is_along_results(call, k) ? results : call->shape);
-  call->rows = call->op->rows[call->promoted];
+  call->walk = &call->op->walks[call->promoted];
   return status;
 }
 
@@ -111,30 +105,18 @@ static void set_view(const qn_tensor *tensor, const qn_scan_axis *axis, int64_t 
   view->tensor.compact = 0; /* n_elements: as in scans */
 }
 
-/* The work of all slices. A tile is some rows. */
-typedef struct adjoint_run {
-  qn_row_job job; /* for row_load.h */
-  qn_nest nest;
-  qn_kernel *kernel;
-  uint8_t dtype[MOST_IN + 1]; /* of the kernel's elements */
-  int32_t before;
-  qn_state_place place;
-  int64_t n_tiles;
-  int32_t n_slices;
-} adjoint_run;
-
 /* Where the places of a walk of e elements are. */
 static qn_state_place place_of(const adjoint_call *call, int64_t e) {
   return (qn_state_place){.last = call->axis.is_shifted ? -1 : e - 1, .first = call->axis.is_reverse ? call->n - e : e - 1,
-                          .step = call->axis.is_reverse ? 1 : -1, .states = call->op->states[call->promoted]};
+                          .step = call->axis.is_reverse ? 1 : -1};
 }
 
 /* The nest of a walk. is_reduced: the result has rows even if the walk has no elements. Returns the result's bytes from place to place. */
 static int64_t walk_nest(const quern_op *op, const adjoint_call *call, int64_t e, uint32_t is_reduced, qn_nest *nest, int64_t *count) {
   const int32_t n_in = op->builtin->info.n_in, axis = call->axis.axis;
   const int64_t skipped = call->axis.is_shifted;
-  adjoint_view view[MOST_IN + 1];
-  qn_tensor walked[MOST_IN + 1];
+  adjoint_view view[QN_ADJOINT_MOST_IN + 1];
+  qn_tensor walked[QN_ADJOINT_MOST_IN + 1];
   int32_t operand = 0;
   do {
     const int is_of_result = operand < n_in && is_along_results(call, operand);
@@ -143,72 +125,6 @@ static int64_t walk_nest(const quern_op *op, const adjoint_call *call, int64_t e
   } while (++operand <= n_in);
   qn_row_normalise(call->tensor[0].ndim, view[0].shape, 1u << axis, is_reduced, n_in, walked, 1, &walked[n_in], nest, count);
   return view[n_in].strides[axis] * call->tensor[n_in].size;
-}
-
-static void plan_adjoint(const quern_op *op, const adjoint_call *call, int64_t e, adjoint_run *run) {
-  const int32_t n_in = op->builtin->info.n_in;
-  int64_t count;
-  walk_nest(op, call, e, 0, &run->nest, &count);
-  const qn_nest *nest = &run->nest;
-  run->job = (qn_row_job){.nest = nest, .n_in = n_in, .n_out = 1, .count = count, .row = nest->n_joined ? nest->n[0] : 1};
-  for (int32_t k = 0; k <= n_in; k++) {
-    run->job.dtype[k] = call->tensor[k].dtype;
-    run->job.size[k] = call->tensor[k].size;
-    run->dtype[k] = k < n_in ? call->rows->dtypes[k] : call->rows->dtypes[n_in + 1];
-  }
-  run->kernel = qn_job_kernel(call->rows, NULL);
-  run->before = call->op->before;
-  run->place = place_of(call, e);
-  if (run->place.states) qn_scan_states_ask(run->place.states);
-  qn_row_cut_scans(&run->job, 0);
-  run->n_tiles = qn_row_tiles(&run->job);
-}
-
-/* ---- Running ---- */
-
-typedef struct adjoint_room {
-  _Alignas(64) char carries[3 * QN_SCAN_STATE * QN_ROW_SCANNED_ROWS];
-  qn_row_scanned block[MOST_IN + 1], staging;
-} adjoint_room;
-
-static void run_tile(const adjoint_run *run, char *const *ptr, int64_t rows) {
-  const qn_row_job *job = &run->job;
-  const int32_t n_in = job->n_in;
-  QN_IN_SCRATCH(adjoint_room, room);
-  qn_state_place place = run->place;
-  for (int64_t from = 0, count; from < job->row; from += count) {
-    char *at[MOST_IN + 2];
-    int64_t stride[MOST_IN + 2][2];
-    count = QN_ROW_SCANNED / rows / QN_ROW_LANES * QN_ROW_LANES;
-    if (count > job->row - from) count = job->row - from;
-    for (int32_t k = 0; k <= n_in; k++) {
-      const int64_t size = qn_dtype_infos[run->dtype[k]].size;
-      qn_row_part part = {ptr[k], qn_row_step(job, k), from, count, rows};
-      if (k == run->before && from + count > place.last && place.last >= 0) part.count--; /* there is none before the last one */
-      if (k < n_in && part.count) qn_row_load(job, k, run->dtype[k], &part, room->block[k], room->staging);
-      const int32_t operand = k < n_in ? k : n_in + 1;
-      at[operand] = room->block[k];
-      stride[operand][0] = size;
-      stride[operand][1] = part.count * size;
-    }
-    at[n_in] = room->carries;
-    stride[n_in][0] = stride[n_in][1] = 3 * QN_SCAN_STATE;
-    place.from = from;
-    const int64_t n[3] = {count, rows, 0};
-    run->kernel(at, (const int64_t(*)[2])stride, n, &place);
-    const qn_row_part to = {ptr[n_in], qn_row_step(job, n_in), from, count, rows};
-    qn_row_store(job, n_in, run->dtype[n_in], &to, room->block[n_in], room->staging);
-  }
-}
-
-static void adjoint_slice(void *arg, int64_t i) {
-  const adjoint_run *run = arg;
-  const int64_t end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
-  for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
-    char *ptr[MOST_IN + 1];
-    const int64_t rows = qn_row_tile(&run->job, run->nest.ref, tile, ptr);
-    run_tile(run, ptr, rows);
-  }
 }
 
 /* ---- Calls ---- */
@@ -258,19 +174,15 @@ static quern_status read_call(const quern_op *op, DLTensor *const *in, DLTensor 
 static int64_t walk_of(const adjoint_call *call) { return call->axis.given[2] && call->n ? call->n - 1 : call->n; }
 
 /* Not inlined, so that the stack of views is free when the op runs. */
-__attribute__((noinline)) static void plan_call(const quern_op *op, const adjoint_call *call, int64_t e, adjoint_run *run) {
-  plan_adjoint(op, call, e, run);
-}
-
-/* Decides a call on tensors of a device. */
-static quern_status decide_there(const quern_op *op, const adjoint_call *call, qn_decision *decision) {
+__attribute__((noinline)) static quern_status decide_walk(const quern_op *op, const adjoint_call *call, qn_decision *decision) {
   const quern_op_info *info = &op->builtin->info;
   const int32_t n_in = info->n_in;
   const int64_t e = walk_of(call);
+  const int is_here = call->device.device_type == kDLCPU;
   quern_status status = qn_decide_choose_backend(info, call->device, decision);
   if (status || (status = qn_decide_check_backend(info, decision))) return status;
   decision->called = decision->op = op;
-  decision->device = call->device;
+  if (is_here) decision->backend = qn_adjoint_backend;
   decision->specialised = NULL;
   decision->signature = NULL;
   decision->param_dtype = 0;
@@ -278,14 +190,14 @@ static quern_status decide_there(const quern_op *op, const adjoint_call *call, q
   decision->slots = NULL;
   decision->n_in = n_in;
   decision->n_operands = n_in + 1;
-  decision->of_kind = call->rows;
+  decision->of_kind = call->walk;
   for (int32_t k = 0; k <= n_in; k++) {
     decision->dtypes[k] = call->tensor[k].dtype;
     decision->sizes[k] = call->tensor[k].size;
     decision->device_types[k] = (uint8_t)call->tensor[k].device.device_type;
     decision->byte_offset[k] = call->tensor[k].ref.offset;
   }
-  const int64_t step = walk_nest(op, call, e, e == 0 && call->tensor[n_in].n_elements, &decision->nest, &decision->count);
+  const int64_t step = walk_nest(op, call, e, !is_here && e == 0 && call->tensor[n_in].n_elements, &decision->nest, &decision->count);
   const qn_state_place place = place_of(call, e);
   decision->nest.has_handles = decision->backend->has_handles;
   qn_scan_launch_set(decision, (qn_scan_launch){
@@ -298,70 +210,28 @@ static quern_status decide_adjoint(const quern_op *op, DLTensor *const *in, DLTe
                                    qn_decision *decision) {
   adjoint_call call;
   quern_status status = read_call(op, in, out, given, needs_data, &call);
-  decision->nest.n_elements = 0;
-  return status || call.device.device_type == kDLCPU ? status : decide_there(op, &call, decision);
-}
-
-/* Not inlined, for its stack. */
-__attribute__((noinline)) static quern_status run_there(const quern_op *op, const adjoint_call *call, const quern_call *given) {
-  QN_IN_SCRATCH(qn_decision, decision);
-  quern_status status = decide_there(op, call, decision);
-  return status || decision->nest.n_elements == 0 ? status : decision->backend->call(decision, given);
-}
-
-/* Likewise. */
-__attribute__((noinline)) static quern_status explain_there(const quern_op *op, const adjoint_call *call, const quern_call *given,
-                                                            qn_strbuf *buf) {
-  QN_IN_SCRATCH(qn_decision, decision);
-  quern_status status = decide_there(op, call, decision);
-  return status ? status : decision->backend->explain(decision, given, buf);
+  return status ? status : decide_walk(op, &call, decision);
 }
 
 static quern_status call_adjoint(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given) {
   adjoint_call call;
+  QN_IN_SCRATCH(qn_decision, decision);
   quern_status status = read_call(op, in, out, given, 1, &call);
   const qn_tensor *result = &call.tensor[op->builtin->info.n_in];
-  if (status || result->n_elements == 0) return status;
-  if (call.device.device_type != kDLCPU) return run_there(op, &call, given);
-  const int64_t e = walk_of(&call);
+  if (status || result->n_elements == 0 || (status = decide_walk(op, &call, decision))) return status;
+  const int has_work = decision->nest.n_elements != 0;
+  if (decision->device.device_type != kDLCPU) return has_work ? decision->backend->call(decision, given) : QUERN_OK;
   const qn_float_env was = qn_float_env_enter();
-  if (e < call.n) qn_scan_axis_fill(result, call.axis.axis, call.axis.is_reverse ? 0 : call.n - 1, 0);
-  if (e) {
-    qn_slices *slices = qn_registry_slices(op);
-    QN_IN_SCRATCH(adjoint_run, run);
-    plan_call(op, &call, e, run);
-    run->n_slices = qn_row_slices(&run->job, slices);
-    if (run->n_slices > 1)
-      status = qn_slices_run(slices, run->n_slices, adjoint_slice, run);
-    else {
-      run->n_slices = 1;
-      adjoint_slice(run, 0);
-    }
-  }
+  if (walk_of(&call) < call.n) qn_scan_axis_fill(result, call.axis.axis, call.axis.is_reverse ? 0 : call.n - 1, 0);
+  if (has_work) status = decision->backend->call(decision, given);
   qn_float_env_leave(was);
   return status;
 }
 
 static quern_status explain_adjoint(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given, qn_strbuf *buf) {
-  adjoint_call call;
-  QN_IN_SCRATCH(adjoint_run, run);
-  quern_status status = read_call(op, in, out, given, 0, &call);
-  if (status) return status;
-  if (call.device.device_type != kDLCPU) return explain_there(op, &call, given, buf);
-  const int64_t e = walk_of(&call);
-  if (call.tensor[op->builtin->info.n_in].n_elements == 0 || e == 0) {
-    qn_strbuf_add(buf, "tier: built\nreason: there are no elements\nthreads: 1\n");
-    return QUERN_OK;
-  }
-  plan_call(op, &call, e, run);
-  if (run->place.states) {
-    qn_scan_states_explain(run->place.states, buf);
-    qn_strbuf_add(buf, "threads: %d\n", qn_row_slices(&run->job, qn_registry_slices(op)));
-    return QUERN_OK;
-  }
-  qn_strbuf_add(buf, "tier: built\nreason: a built kernel walks rows in blocks, from the end of the scan\nvariant: %s\nthreads: %d\n",
-                call.rows->name, qn_row_slices(&run->job, qn_registry_slices(op)));
-  return QUERN_OK;
+  QN_IN_SCRATCH(qn_decision, decision);
+  quern_status status = decide_adjoint(op, in, out, given, 0, decision);
+  return status ? status : decision->backend->explain(decision, given, buf);
 }
 
 const qn_kind qn_kind_adjoint = {

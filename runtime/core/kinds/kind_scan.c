@@ -4,37 +4,29 @@
  * of the result: include_initial (one more result, of no elements, before the others), exclusive (each without its own element),
  * reverse (from the end). include_initial scans n elements to the last n of n + 1 results; exclusive scans the first n - 1 elements to the
  * last n - 1 of n results; reverse negates the strides. So what runs is always a plain scan along the first dimension of a nest.
- * A second output has the places of the values, -1: before the first; or the outputs are made of states. */
+ * A second output has the places of the values, -1: before the first; or the outputs are made of states.
+ * On the CPU, kind_scan_cpu.c runs it. */
 #include "core/kinds/kind_scan.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/float_env.h"
 #include "core/base/status.h"
-#include "core/cpu/cpu_backend.h"
-#include "core/cpu/tiles.h"
 #include "core/op/decide.h"
 #include "core/op/kind.h"
-#include "core/row/engine/row_load.h"
 #include "core/row/row_nest.h"
-#include "core/row/engine/row_tiles.h"
 #include "core/row/scan_axis.h"
 #include "core/row/scan_launch.h"
 #include "core/tensor/apart.h"
 
 extern const qn_kind qn_kind_scan;
-static const qn_backend scan_cpu;
-
-#define MOST (1 + QN_SCAN_MAX_OUTPUTS) /* operands */
-#define COLUMNS 256 /* of a tile */
 
 /* A call, read. */
 typedef struct scan_call {
   const qn_scan_op *op;
   const qn_scan *scan;
   qn_scan_axis axis;
-  qn_tensor tensor[MOST];
+  qn_tensor tensor[QN_SCAN_MAX_OPERANDS];
   int64_t shape[QUERN_MAX_NDIM]; /* of the outputs */
 } scan_call;
 
@@ -186,14 +178,14 @@ __attribute__((noinline)) static quern_status decide_call(const quern_op *op, DL
   if ((status = qn_decide_choose_backend(info, decision->device, decision))) return status;
   if ((status = qn_decide_check_backend(info, decision))) return status;
   if (given && (status = qn_decide_check_flags(info, given->out_flags))) return status;
-  typedef int64_t all_layouts[2][MOST][QUERN_MAX_NDIM];
+  typedef int64_t all_layouts[2][QN_SCAN_MAX_OPERANDS][QUERN_MAX_NDIM];
   QN_IN_SCRATCH(all_layouts, layouts);
   int64_t(*const shape)[QUERN_MAX_NDIM] = (*layouts)[0], (*const strides)[QUERN_MAX_NDIM] = (*layouts)[1];
   const int64_t n = call->tensor[0].shape[call->axis.axis], extent = call->axis.given[2] && n ? n - 1 : n;
   const int is_reverse = (int)call->axis.given[3];
   const int64_t skipped = is_shifted(call) ? 1 : 0;
   /* From the end, the element left out is the first one, and the initial result the last one. */
-  qn_tensor walked[MOST];
+  qn_tensor walked[QN_SCAN_MAX_OPERANDS];
   walked[0] = shifted(&call->tensor[0], call->axis.axis, 0, is_reverse ? n : extent, is_reverse, shape[0], strides[0]);
   for (int32_t k = 1; k <= info->n_out; k++) {
     if (!is_reverse) {
@@ -206,7 +198,7 @@ __attribute__((noinline)) static quern_status decide_call(const quern_op *op, DL
   }
   shape[0][call->axis.axis] = extent;
   decision->called = decision->op = op;
-  if (is_here) decision->backend = &scan_cpu;
+  if (is_here) decision->backend = qn_scan_backend;
   decision->specialised = NULL;
   decision->signature = NULL;
   decision->param_dtype = 0;
@@ -242,7 +234,7 @@ __attribute__((noinline)) static quern_status decide_scan(const quern_op *op, DL
                                                           const quern_call *given, int needs_data, qn_decision *decision) {
   scan_call call;
   quern_status status = decide_call(op, in, out, given, needs_data, &call, decision);
-  if (status == QUERN_OK && decision->backend == &scan_cpu && is_shifted(&call) && call.tensor[1].n_elements)
+  if (status == QUERN_OK && decision->device.device_type == kDLCPU && is_shifted(&call) && call.tensor[1].n_elements)
     decision->nest.n_elements = 1; /* there is something to do */
   return status;
 }
@@ -256,158 +248,7 @@ static quern_status check_scan_run(const qn_decision *decision, const quern_call
   return qn_status_fail(QUERN_E_ARGUMENT, "%s: other parameters than the plan was prepared for; prepare another plan", info->name);
 }
 
-/* ---- Running ---- */
-
-/* The work of all slices. A tile is some rows, or some columns of neighbouring scans. */
-typedef struct scan_run {
-  const qn_scan *scan;
-  qn_row_job job; /* for row_load.h */
-  const qn_ref *ref;
-  uint8_t by_columns, is_direct, has_states;
-  int64_t n_tiles, turn; /* turn: the last place of the axis, if it is scanned from the end; else -1 */
-  int32_t n_slices;
-} scan_run;
-
-static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count) {
-  const qn_nest *nest = run->job.nest;
-  const int64_t size = qn_dtype_infos[run->scan->dtype].size;
-  const qn_scan_place place = {0, NULL};
-  typedef char all_carries[4 * COLUMNS * QN_DTYPE_MAX_BYTES];
-  QN_IN_SCRATCH(all_carries, carried);
-  char *const carries = *carried;
-  char *const at[3] = {ptr[0], carries, ptr[1]};
-  const int64_t stride[3][2] = {{size, nest->stride[0][0]}, {size, 0}, {size, nest->stride[1][0]}}, n[3] = {count, run->job.row, 0};
-  qn_job_kernel(run->scan->columns, NULL)(at, stride, n, &place);
-}
-
-/* Of the rows of a tile. */
-typedef struct scan_room {
-  _Alignas(64) char carries[QN_ROW_SCANNED_ROWS * QN_SCAN_CARRIES], found[2][QN_ROW_SCANNED_ROWS * QN_DTYPE_MAX_BYTES];
-  qn_row_scanned scratch[4];
-} scan_room;
-
-static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
-  const qn_row_job *job = &run->job;
-  const uint8_t dtype = run->scan->dtype;
-  const int64_t size = qn_dtype_infos[dtype].size;
-  qn_kernel *kernel = qn_job_kernel(run->scan->rows, NULL);
-  QN_IN_SCRATCH(scan_room, room);
-  qn_row_scanned *const scratch = room->scratch;
-  int64_t step[MOST] = {0};
-  for (int32_t k = 0; k < job->nest->n_operands; k++) step[k] = qn_row_step(job, k);
-  for (int64_t from = 0; from < job->row;) {
-    int64_t count = run->is_direct ? job->row : QN_ROW_SCANNED / rows / QN_ROW_LANES * QN_ROW_LANES;
-    if (count > job->row - from) count = job->row - from;
-    const qn_row_part in = {ptr[0], step[0], from, count, rows}, out = {ptr[1], step[1], from, count, rows};
-    char *at[3] = {ptr[0], room->carries, ptr[1]};
-    int64_t stride[3][2] = {{size, step[0]}, {size, QN_SCAN_CARRIES}, {size, step[1]}};
-    if (!run->is_direct) {
-      at[0] = scratch[0];
-      at[2] = scratch[2];
-      stride[0][1] = stride[2][1] = count * size;
-      qn_row_load(job, 0, dtype, &in, scratch[0], scratch[1]);
-    }
-    const int64_t n[3] = {count, rows, 0};
-    if (run->scan->places) {
-      const int64_t places[2] = {from, run->turn};
-      char *const of[4] = {scratch[0], room->found[0], room->found[1], scratch[1]};
-      const int64_t along[4][2] = {{size, count * size}, {size, size}, {8, 8}, {8, count * 8}};
-      const qn_row_part to = {ptr[2], step[2], from, count, rows};
-      qn_job_kernel(run->scan->places, NULL)(of, along, n, places);
-      qn_row_store(job, 2, QN_I64, &to, scratch[1], scratch[3]);
-    }
-    const qn_scan_place place = {from, run->scan->by};
-    kernel(at, (const int64_t(*)[2])stride, n, &place);
-    if (!run->is_direct) qn_row_store(job, 1, dtype, &out, scratch[2], scratch[3]);
-    from += count;
-  }
-}
-
-typedef struct states_room {
-  _Alignas(64) char carries[3 * QN_SCAN_STATE * QN_ROW_SCANNED_ROWS];
-  qn_row_scanned block[MOST], staging;
-} states_room;
-
-/* Rows of an op with states. */
-static void scan_states(const scan_run *run, char *const *ptr, int64_t rows) {
-  const qn_row_job *job = &run->job;
-  const qn_variant *variant = run->scan->rows;
-  const int64_t step = run->turn < 0 ? 1 : -1;
-  qn_kernel *kernel = qn_job_kernel(variant, NULL);
-  QN_IN_SCRATCH(states_room, room);
-  for (int64_t from = 0, count; from < job->row; from += count) {
-    char *at[MOST + 1];
-    int64_t stride[MOST + 1][2];
-    count = QN_ROW_SCANNED / rows / QN_ROW_LANES * QN_ROW_LANES;
-    if (count > job->row - from) count = job->row - from;
-    for (int32_t k = 0; k < job->nest->n_operands; k++) {
-      const int32_t operand = k ? k + 1 : 0;
-      const qn_row_part part = {ptr[k], qn_row_step(job, k), from, count, rows};
-      if (k == 0) qn_row_load(job, 0, variant->dtypes[0], &part, room->block[0], room->staging);
-      at[operand] = room->block[k];
-      stride[operand][0] = qn_dtype_infos[variant->dtypes[operand]].size;
-      stride[operand][1] = count * stride[operand][0];
-    }
-    at[1] = room->carries;
-    stride[1][0] = stride[1][1] = 3 * QN_SCAN_STATE;
-    const qn_state_place place = {.from = from, .last = -1, .first = run->turn < 0 ? 0 : run->turn, .step = step, .states = run->scan->states};
-    const int64_t n[3] = {count, rows, 0};
-    kernel(at, (const int64_t(*)[2])stride, n, &place);
-    for (int32_t k = 1; k < job->nest->n_operands; k++) {
-      const qn_row_part to = {ptr[k], qn_row_step(job, k), from, count, rows};
-      qn_row_store(job, k, variant->dtypes[k + 1], &to, room->block[k], room->staging);
-    }
-  }
-}
-
-static void scan_slice(void *arg, int64_t i) {
-  const scan_run *run = arg;
-  const int64_t end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
-  for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
-    char *ptr[MOST];
-    const int64_t rows = qn_row_tile(&run->job, run->ref, tile, ptr);
-    (run->has_states ? scan_states : run->by_columns ? scan_by_columns : scan_by_rows)(run, ptr, rows);
-  }
-}
-
-/* Sets a run from a decision. */
-static void plan_scan(const qn_decision *decision, scan_run *run) {
-  const qn_nest *nest = &decision->nest;
-  const qn_scan *scan = decision->of_kind;
-  const uint8_t size = qn_dtype_infos[scan->dtype].size;
-  const int32_t first = nest->n_reduced;
-  const int has_states = ((const qn_scan_op *)decision->called->builtin->of_kind)->has_states, is_plain = !scan->places && !has_states;
-  int is_direct = is_plain, by_columns = is_plain && nest->rank > first && nest->n_joined == 1 && scan->columns, is_same = 1;
-  *run = (scan_run){.scan = scan, .turn = decision->shape_params[2], .has_states = (uint8_t)has_states};
-  if (scan->states) qn_scan_states_ask(scan->states);
-  else if (scan->by) scan->by->steps->kernel(scan->by->steps); /* requests it */
-  run->job = (qn_row_job){.nest = nest, .n_in = 1, .n_out = nest->n_operands - 1, .count = decision->count, .row = nest->n_joined ? nest->n[0] : 1};
-  for (int32_t k = 0; k < nest->n_operands; k++) {
-    run->job.dtype[k] = decision->dtypes[k];
-    run->job.size[k] = qn_dtype_infos[decision->dtypes[k]].size;
-    run->job.direct[k] = nest->n_joined == 0 || nest->stride[k][0] == run->job.size[k];
-    is_same &= decision->dtypes[k] == scan->dtype;
-    is_direct &= run->job.direct[k];
-    by_columns &= nest->rank > first && nest->stride[k][first] == size;
-  }
-  run->is_direct = (uint8_t)(is_direct && is_same);
-  run->by_columns = (uint8_t)(by_columns && is_same && !run->is_direct);
-  qn_row_cut_scans(&run->job, run->by_columns ? COLUMNS : 0);
-  run->n_tiles = qn_row_tiles(&run->job);
-}
-
-static quern_status run_scan(const qn_decision *decision, const qn_ref *ref) {
-  qn_slices *slices = qn_registry_slices(decision->called);
-  scan_run run;
-  if (decision->count == 0) return QUERN_OK;
-  plan_scan(decision, &run);
-  run.ref = ref;
-  run.n_slices = qn_row_slices(&run.job, slices);
-  if (run.n_slices > 1) return qn_slices_run(slices, run.n_slices, scan_slice, &run);
-  run.n_slices = 1;
-  scan_slice(&run, 0);
-  return QUERN_OK;
-}
+/* ---- Calls ---- */
 
 /* Writes the result of no elements to output k where it is: at the first place along the axis, from the end at the last. */
 static void write_initial(const scan_call *call, int32_t k) {
@@ -416,68 +257,17 @@ static void write_initial(const scan_call *call, int32_t k) {
   qn_scan_axis_fill(out, call->axis.axis, at, k ? call->op->others[k - 1] : call->op->initial);
 }
 
-static quern_status scan_backend_call(const qn_decision *decision, const quern_call *given) {
-  (void)given;
-  return run_scan(decision, decision->nest.ref);
-}
-
 static quern_status call_scan(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given) {
   QN_IN_SCRATCH(scan_call, call);
   QN_IN_SCRATCH(qn_decision, decision);
   quern_status status = decide_call(op, in, out, given, 1, call, decision);
   if (status || call->tensor[1].n_elements == 0) return status;
-  if (decision->backend != &scan_cpu) return decision->backend->call(decision, given);
+  if (decision->device.device_type != kDLCPU) return decision->backend->call(decision, given);
   const qn_float_env was = qn_float_env_enter();
   for (int32_t k = 0; k < op->builtin->info.n_out && is_shifted(call); k++) write_initial(call, k);
-  if (decision->nest.n_elements) status = run_scan(decision, decision->nest.ref);
+  if (decision->nest.n_elements) status = decision->backend->call(decision, given);
   qn_float_env_leave(was);
   return status;
-}
-
-static quern_status scan_prepare(const qn_decision *decision, const quern_call *given, qn_run **made) {
-  (void)given;
-  if (decision->shape_params[1] & 3)
-    return qn_status_fail(QUERN_E_UNSUPPORTED, "%s: with include_initial or exclusive it cannot be prepared; call it with "
-                          QN_SPELLED(quern_op_call), decision->op->info->name);
-  char *none = malloc(1);
-  if (!none) return qn_status_fail(QUERN_E_MEMORY, "%s: out of memory for a plan", decision->op->info->name);
-  *made = (qn_run *)(void *)none;
-  return QUERN_OK;
-}
-
-static quern_status scan_launch(const qn_decision *decision, const qn_run *prepared, const qn_ref *ref, const qn_params *params,
-                                const quern_call *given) {
-  (void)prepared, (void)params, (void)given;
-  return run_scan(decision, ref);
-}
-
-static quern_status scan_explain(const qn_decision *decision, const quern_call *given, qn_strbuf *buf) {
-  const qn_slices *slices = qn_registry_slices(decision->op);
-  scan_run run;
-  (void)given;
-  if (decision->count == 0 || decision->nest.n_elements == 0) {
-    qn_strbuf_add(buf, "tier: built\nreason: there are no elements\nthreads: 1\n");
-    return QUERN_OK;
-  }
-  plan_scan(decision, &run);
-  if (run.scan->states) {
-    qn_scan_states_explain(run.scan->states, buf);
-    qn_strbuf_add(buf, "threads: %d\n", qn_row_slices(&run.job, slices));
-    return QUERN_OK;
-  }
-  const qn_row_steps *steps = run.scan->by ? run.scan->by->steps : NULL;
-  if (steps) {
-    char reason[256];
-    const char *tier = steps->tier(steps, reason);
-    qn_strbuf_add(buf, "tier: %s\nreason: %s\n", tier[0] ? tier : "interpreter", reason);
-    steps->explain(steps, buf);
-    qn_strbuf_add(buf, "threads: %d\n", qn_row_slices(&run.job, slices));
-    return QUERN_OK;
-  }
-  qn_strbuf_add(buf, "tier: built\nreason: a built kernel scans %s\nvariant: %s\nthreads: %d\n",
-                run.by_columns ? "columns as they lie" : run.is_direct ? "rows as they lie" : "rows in blocks",
-                (run.by_columns ? run.scan->columns : run.scan->rows)->name, qn_row_slices(&run.job, slices));
-  return QUERN_OK;
 }
 
 static quern_status explain_scan(const quern_op *op, DLTensor *const *in, DLTensor *const *out, const quern_call *given,
@@ -486,9 +276,6 @@ static quern_status explain_scan(const quern_op *op, DLTensor *const *in, DLTens
   quern_status status = decide_scan(op, in, out, given, 0, decision);
   return status ? status : decision->backend->explain(decision, given, buf);
 }
-
-static const qn_backend scan_cpu = {.device_name = "the cpu", .device_type = kDLCPU, .check = qn_cpu_check, .call = scan_backend_call,
-                                    .prepare = scan_prepare, .launch = scan_launch, .explain = scan_explain};
 
 const qn_kind qn_kind_scan = {.name = "scan", .has_own_entry = 1, .launched = QN_LAUNCHED_SCANS, .result = scan_result, .infer = infer_scan, .measure = measure_scan, .decide = decide_scan,
                               .check_run = check_scan_run, .call = call_scan, .explain = explain_scan};

@@ -9,6 +9,7 @@
 #include "core/row/row_program.h"
 
 #define QN_SCAN_MAX_OUTPUTS 4 /* gen/kinds/scan.lua */
+#define QN_SCAN_MAX_OPERANDS (1 + QN_SCAN_MAX_OUTPUTS)
 #define QN_SCAN_STATE (QN_ROW_MAX_PARTS * QN_DTYPE_MAX_BYTES) /* bytes of a state, at most */
 #define QN_SCAN_CARRIES (3 * QN_DTYPE_MAX_BYTES) /* of a row without states: a segment, a chunk, a span */
 

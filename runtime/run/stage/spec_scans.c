@@ -200,8 +200,7 @@ quern_status qn_spec_scans_make(qn_spec_scans *all, qn_row_reducers *reducers, q
     if (!spec->states[dtype].lift) continue;
     status = make(all, &spec->states[dtype], op, scan->by, spec->adjoint.before, spec->adjoint.initial, by, &scan->rows, &scan->states);
     if (status) return status;
-    spec->adjoint.rows[dtype] = scan->rows;
-    spec->adjoint.states[dtype] = scan->states;
+    spec->adjoint.walks[dtype] = (qn_adjoint_walk){scan->rows, scan->states};
   }
   return QUERN_OK;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * tree_driver.c: a generated tree, of the prefix "mine", called through its public functions on tensors of a CUDA device: with C
- * kernels in it, all memory is as after the same call on the CPU; without (-DONLY_CUDA), known sums. The CUDA part runs on the
- * CPU, by fake_runtime.c. Part of t755-cuda-tree. */
+ * kernels in it, all memory is as after the same call on the CPU; without (-DONLY_CUDA), known results. -DWITH_SCANS: it has the scans of
+ * t755-cuda-tree, which this is part of. The CUDA part runs on the CPU, by fake_runtime.c. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -246,6 +247,52 @@ static void one_scan_call(const char *name, mine_op *op, int n_in, int n_out, co
     if (memcmp(operands[k].memory[0], operands[k].memory[1], REGION)) group_fail("%s: output %d: other bytes, axis %d of %d, shift %d", name, k - n_in, axis, rank, shift);
 }
 
+/* Calls an op that scans, along the only axis of its operands. */
+static mine_status scan(const char *name, int n_in, DLTensor *const *in, int n_out, DLTensor *const *out, int includes_initial) {
+  const mine_scalar values[2] = {{MINE_I64, {.i = 1}}, {MINE_I64, {.i = includes_initial}}};
+  const mine_call call = {.size = sizeof call, .params = values, .n_params = 2};
+  mine_op *op;
+  if (mine_op_find(NULL, name, &op)) bail("%s", mine_last_error());
+  const mine_status status = mine_op_call(op, n_in, in, n_out, out, &call);
+  mine_op_release(op);
+  return status;
+}
+
+/* Numbers with exact sums and products. */
+static void check_known_scans(void) {
+  const DLDevice cuda = {kDLCUDA, 0}, cpu = {kDLCPU, 0};
+  enum { N = 1000 };
+  static float grad[N], x[N], norm[N + 1], out[N + 1], back[N], largest[N];
+  static int64_t places[N], n = N, n_and_one = N + 1;
+  float squares = 0, behind = 0, top = -1;
+  int64_t at = -1;
+  int n_bad = 0;
+  for (int i = 0; i < N; i++) grad[i] = (float)(i % 7 - 3), x[i] = (float)(i * 37 % 101), out[i] = 2;
+  DLTensor g = {grad, cuda, 1, F32, &n, NULL, 0}, in = {x, cuda, 1, F32, &n, NULL, 0}, to = {norm, cuda, 1, F32, &n_and_one, NULL, 0};
+  DLTensor of = {out, cuda, 1, F32, &n, NULL, 0}, to_x = {back, cuda, 1, F32, &n, NULL, 0}, values = {largest, cuda, 1, F32, &n, NULL, 0};
+  DLTensor indices = {places, cuda, 1, I64, &n, NULL, 0};
+  DLTensor *const ins[3] = {&g, &in, &of}, *const norms[1] = {&to}, *const found[2] = {&values, &indices}, *const backs[1] = {&to_x};
+  is_int(scan("acme.norm", 1, ins + 1, 1, norms, 1), MINE_OK, "a scan");
+  n_bad += norm[0] != 0.5f;
+  for (int i = 0; i < N; i++) squares += x[i] * x[i], n_bad += norm[i + 1] != sqrtf(squares);
+  is_int(n_bad, 0, "  the result of no elements, then norms");
+  is_int(scan("acme.first_max", 1, ins + 1, 2, found, 0), MINE_OK, "a scan of two outputs");
+  for (int i = 0; i < N; i++) {
+    if (x[i] > top) top = x[i], at = i;
+    n_bad += largest[i] != top || places[i] != at;
+  }
+  is_int(n_bad, 0, "  the largest so far, and its first place");
+  is_int(scan("acme.norm_backward", 3, ins, 1, backs, 0), MINE_OK, "the derivative of a scan");
+  for (int i = N - 1; i >= 0; i--) behind += grad[i] / 2, n_bad += back[i] != x[i] * behind;
+  is_int(n_bad, 0, "  sums from the end");
+  in.device = to.device = g.device = of.device = to_x.device = cpu;
+  const mine_status wanted = has_c() ? MINE_OK : MINE_E_DEVICE;
+  is_int(scan("acme.norm", 1, ins + 1, 1, norms, 1), wanted, "a scan on the CPU");
+  if (!has_c()) has_str(mine_last_error(), "acme.norm: its tensors are on the cpu, which no kernels are built for", "  said");
+  is_int(scan("acme.norm_backward", 3, ins, 1, backs, 0), wanted, "a derivative of one there");
+  if (!has_c()) has_str(mine_last_error(), "acme.norm_backward: its tensors are on the cpu, which no kernels are built for", "  said");
+}
+
 static void check_scans(void) {
   static const struct { const char *op; int n_in, n_out; DLDataType types[MOST]; } subjects[] = {
       {"acme.first_max", 1, 2, {{kDLFloat, 32, 1}, {kDLFloat, 32, 1}, {kDLInt, 64, 1}}},
@@ -408,7 +455,8 @@ int main(void) {
   check_total();
   if (has_c()) check_ops(), check_rows();
 #if defined(WITH_SCANS)
-  check_scans();
+  if (has_c()) check_scans();
+  check_known_scans();
 #endif
 #if defined(WITH_TVM_FFI)
   check_tvm_ffi();
