@@ -79,6 +79,10 @@ function M.literal(type_name, value, mask_bits, is_exact)
   elseif type_name == "i32" then
     if value == -0x80000000 then return "(-0x7fffffff - 1)" end
     return string.format("%d", value)
+  elseif type_name == "i8" or type_name == "i16" then -- C computes with narrow integers as ints
+    return string.format("%d", value)
+  elseif type_name == "u8" or type_name == "u16" then
+    return string.format(value < 10 and "%d" or "0x%x", value)
   end
   return string.format("(%s)%d", type_name, value)
 end
