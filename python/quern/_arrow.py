@@ -4,6 +4,7 @@
 import sys
 
 from . import _quern
+from ._arrays.numbers import from_numbers
 
 _NAMES = {"bool": "bool_", "int8": "int8", "int16": "int16", "int32": "int32", "int64": "int64", "uint8": "uint8",
           "uint16": "uint16", "uint32": "uint32", "uint64": "uint64", "float16": "float16", "float32": "float32",
@@ -43,8 +44,7 @@ def take(x, where):
     if isinstance(x, _classes("ChunkedArray")):
         x = x.combine_chunks()
     if str(x.type) == "bool":
-        from .array_api import asarray
-        return asarray(x.to_pylist(), dtype="bool") if len(x) else _quern._empty((0,), "bool", None)
+        return from_numbers(x.to_pylist(), "bool") if len(x) else _quern._empty((0,), "bool", None)
     if not len(x):
         return _quern._empty((0,), _dtype_of(x.type), None)
     return _quern.from_dlpack(x)

@@ -8,6 +8,7 @@ import operator
 import sys
 
 from . import _arrow, _labels, _quern
+from ._arrays.numbers import from_numbers
 from ._quern import from_dlpack
 
 
@@ -73,7 +74,6 @@ def _dtype_beside(kind, others):
 
 
 def _from_list(x, others, where):
-    from .array_api import asarray
     first = _first_number(x)
     if getattr(first, "shape", ()) != ():
         raise TypeError("{}: a list of arrays; give numpy.stack(x), or one array".format(where))
@@ -81,7 +81,7 @@ def _from_list(x, others, where):
         x = _plain(x)
     x = _as_lists(x)
     try:
-        return asarray(x, dtype=_dtype_beside(_kind_of(x), others))
+        return from_numbers(x, _dtype_beside(_kind_of(x), others))
     except (TypeError, ValueError, OverflowError) as error:
         raise type(error)("{}: {}".format(where, error)) from None
 

@@ -4,6 +4,7 @@
 import operator as _operator
 
 from . import _quern
+from ._asarray import asarray
 from ._quern import from_dlpack
 
 
@@ -11,7 +12,6 @@ def _tensor(x):
     """x, or a quern.Array of its memory: something with a shape."""
     if hasattr(x, "shape") and hasattr(x, "__getitem__") and hasattr(x, "reshape"):
         return x
-    from .array_api import asarray
     return asarray(x)
 
 

@@ -2,8 +2,9 @@
 """What quern.Array's operators call (array/operators.c)."""
 
 from . import _quern
-from . import _views
-from ._views import get_items, matrix_transpose, set_items
+from ._arrays import views
+from ._arrays.items import get_items, set_items
+from ._arrays.views import matrix_transpose
 
 _VERSIONS = (None, "2021.12", "2022.12", "2023.12", "2024.12")
 
@@ -16,7 +17,7 @@ def namespace(version):
 
 
 def reshape(x, shape, copy):
-    return _views.reshape(x, shape, copy=copy)
+    return views.reshape(x, shape, copy=copy)
 
 
 def iterate(x):

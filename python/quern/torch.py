@@ -18,10 +18,10 @@ import torch as _torch
 from . import _quern
 from ._derived import derivative
 from ._names import advice
-from ._torch_fake import make_fake
-from ._torch_grad import gives_floats, make_autograd
-from ._torch_schema import detached, make_kernel, make_schema, make_source_schema, make_source
-from ._torch_vmap import make_vmap
+from ._torch.fake import make_fake
+from ._torch.grad import gives_floats, make_autograd
+from ._torch.schema import detached, make_kernel, make_schema, make_source_schema, make_source
+from ._torch.vmap import make_vmap
 
 _Tensor = _torch.Tensor
 _library = _torch.library.Library("quern", "FRAGMENT")

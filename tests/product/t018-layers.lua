@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- t018-layers: data flows one way. The graphs of includes (C) and requires (Lua) are read from the files themselves. In none of
+-- t018-layers: data flows one way. The graphs of includes (C), requires (Lua) and imports (Python) are read from the files themselves. In none of
 -- them is there a circle of modules (a module: the .c and .h of one name, or a Lua file), and every arrow between folders goes
 -- down in the order of the folders below; the same of the symbols that the objects of the library and of the Python module need of
 -- each other. Then the rules that a search can see: the environment is read in one file, nothing in runtime/ prints or exits, kernel
@@ -25,6 +25,8 @@ local ORDERS = {
   { name = "python", find = "find python/src -name '*.[ch]'", language = "c",
     folders = { "python/src/base", "python/src/types", "python/src/exchange", "python/src/array", "python/src/operand",
                 "python/src/call", "python/src/op", "python/src/xla", "python/src/quern_module.c" } },
+  { name = "the Python package", find = "find python/quern -name '*.py'", language = "python",
+    folders = { "python/quern/_arrays", "python/quern", "python/quern/_torch", "python/quern/torch.py", "python/quern/__init__.py" } },
   { name = "the program quern", find = "find tools/quern -name '*.[ch]'", language = "c",
     folders = { "tools/quern/files", "tools/quern/say.h", "tools/quern/operands", "tools/quern" } },
   { name = "the measuring programs", find = "find tools/measure -name '*.[ch]'", language = "c", folders = { "tools/measure", "tools/measure/accuracy" } },
@@ -47,15 +49,28 @@ end
 -- The file that an include or require names, or nil for what is not of these files: generated headers, systems'.
 local function file_named(order, name)
   if order.language == "lua" then return order.is_file[name:gsub("%.", "/") .. ".lua"] and name:gsub("%.", "/") .. ".lua" end
+  if order.language == "python" then return order.by_base[name .. ".py"] end
   local base = name:match "[^/]+$"
   return order.by_base[base]
 end
 
+-- The names in the includes, requires or imports of a text, those within functions among them.
+local NAMES = {
+  c = function(text) return text:gmatch '\n%s*#%s*include%s*"([^"]+)"' end,
+  lua = function(text) return text:gmatch 'require%s*%(?%s*"([%w_.]+)"' end,
+  python = function(text) -- from .FOLDER.NAME import ...; from . import NAME, NAME
+    local names = {}
+    for module, list in text:gmatch "\n%s*from %.+([%w_.]*) import ([^\n]+)" do
+      names[#names + 1] = module:match "[%w_]+$" or list:gsub(",", " ")
+    end
+    return table.concat(names, " "):gmatch "[%w_]+"
+  end,
+}
+
 -- What a file names, as files.
 local function named_by(order, path)
   local list, text = {}, "\n" .. read(path)
-  local pattern = order.language == "lua" and 'require%s*%(?%s*"([%w_.]+)"' or '\n%s*#%s*include%s*"([^"]+)"'
-  for name in text:gmatch(pattern) do
+  for name in NAMES[order.language](text) do
     local other = file_named(order, name)
     if other then list[#list + 1] = other end
   end

@@ -29,7 +29,7 @@ mypy() { "$folder/bin/python" -m mypy --strict --cache-dir "$folder/cache" "$@" 
 mypy "$build/python/quern/__init__.pyi"; ok $? 'the stub, strictly'
 # (Each op has a class of its own in the stub, for its arguments' names. Array's buffer has no name before 3.12. There is no JAX.)
 "$folder/bin/python" -c 'import quern
-print("quern.Op", "quern.Array.__buffer__", "quern.jax", r"quern\.(torch|_torch_\w+)", *["quern._?%s" % name for name in quern.ops()], sep="\n")' >ops
+print("quern.Op", "quern.Array.__buffer__", "quern.jax", r"quern\.(torch|_torch\..+)", *["quern._?%s" % name for name in quern.ops()], sep="\n")' >ops
 # quern._quern has no stub of its own; pandas' and others' need not be here. quern.torch is imported where there is PyTorch.
 printf '[mypy]\n[mypy-quern.*,pandas.*,xarray.*,pyarrow.*,torch.*,jax.*]\nignore_missing_imports = True\n' >settings
 if in_part 0 2; then

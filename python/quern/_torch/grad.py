@@ -3,8 +3,8 @@
 
 import torch
 
-from . import _quern
-from ._torch_fake import kind_of, make_rule
+from .. import _quern
+from .fake import kind_of, make_rule
 
 
 def _short(dtype):

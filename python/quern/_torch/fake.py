@@ -3,7 +3,7 @@
 
 import torch
 
-from . import _quern
+from .. import _quern
 
 # ---- Decisions about symbols ----
 

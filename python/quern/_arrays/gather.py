@@ -3,7 +3,10 @@
 
 import operator as _operator
 
-from . import _quern, _views
+from .. import _quern
+from . import views
+from .creation import arange
+from .numbers import from_numbers
 
 
 def _is_indices(part):
@@ -13,10 +16,9 @@ def _is_indices(part):
 def _indices_of(part):
     """An array of indices, a list of them, or one of them, as a quern.Array."""
     if hasattr(part, "dtype"):
-        part = _views.array_of(part)
+        part = views.array_of(part)
     else:
-        from . import array_api  # which has this module
-        part = array_api.asarray(list(part) if isinstance(part, range) else part, dtype=None if part else "int64")
+        part = from_numbers(list(part) if isinstance(part, range) else part, None if part else "int64")
     if part.dtype.kind not in "iu":
         raise IndexError("quern.Array: indices of dtype {}; whole numbers are wanted, or one array of bools alone".format(part.dtype))
     return part
@@ -35,14 +37,14 @@ def _places_of(parts):
 def gather(x, key):
     """x[key] where parts of the key are arrays of whole numbers. These broadcast, numbers with them; their dimensions come in their
     place, or first if slices, None or ... are between them."""
-    parts = _views._expanded(x, key)
+    parts = views.expanded(x, key)
     places = _places_of(parts)
     indices = [_indices_of(parts[place]) for place in places]
     try:
-        indices = _views.broadcast_arrays(*indices)
+        indices = views.broadcast_arrays(*indices)
     except ValueError:
         raise IndexError("quern.Array: arrays of indices of shapes {} do not broadcast".format(", ".join(str(x.shape) for x in indices))) from None
-    view = _views.view_at(x, tuple(slice(None) if place in places else part for place, part in enumerate(parts)))
+    view = views.view_at(x, tuple(slice(None) if place in places else part for place, part in enumerate(parts)))
     others = [place for place in range(view.ndim) if place not in places]
     rest = _quern._strided(view, tuple(view.shape[d] for d in others), tuple(view.strides[d] for d in others), 0)
     shape = indices[0].shape
@@ -51,29 +53,28 @@ def gather(x, key):
     first, written = places[0], _places_of(key) if isinstance(key, tuple) else [0]  # there a ... of no dimensions parts them, too
     if written != list(range(written[0], written[-1] + 1)) or first == 0 or not shape:
         return result
-    return _views.moveaxis(result, tuple(range(len(shape))), tuple(range(first, first + len(shape))))
+    return views.moveaxis(result, tuple(range(len(shape))), tuple(range(first, first + len(shape))))
 
 
 def take(x, indices, /, *, axis=None):
     """The items along an axis that a vector of whole numbers names. axis may be left out of a vector."""
-    x, indices = _views.array_of(x), _indices_of(indices)
+    x, indices = views.array_of(x), _indices_of(indices)
     if axis is None and x.ndim != 1:
         raise ValueError("take: x has {} dimensions, axis is wanted".format(x.ndim))
     if indices.ndim != 1:
         raise ValueError("take: indices of {} dimensions, expected 1".format(indices.ndim))
-    return gather(x, (slice(None),) * _views.axis_of("take", axis or 0, x.ndim) + (indices,))
+    return gather(x, (slice(None),) * views.axis_of("take", axis or 0, x.ndim) + (indices,))
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
     """For each place of `indices` the item of x at that place, but for the axis: there at the index. Other dimensions broadcast."""
-    x, indices = _views.array_of(x), _indices_of(indices)
+    x, indices = views.array_of(x), _indices_of(indices)
     if x.ndim != indices.ndim:
         raise ValueError("take_along_axis: {} dimensions and {} of indices".format(x.ndim, indices.ndim))
-    axis = _views.axis_of("take_along_axis", _operator.index(axis), x.ndim)
-    before, after = (_views.broadcast_shapes(x.shape[part], indices.shape[part]) for part in (slice(axis), slice(axis + 1, None)))
-    x = _views.broadcast_to(x, before + (x.shape[axis],) + after)
-    indices = _views.broadcast_to(indices, before + (indices.shape[axis],) + after)
-    from .array_api import arange
-    key = [_views.reshape(arange(extent), (extent,) + (1,) * (x.ndim - 1 - d)) for d, extent in enumerate(x.shape)]
+    axis = views.axis_of("take_along_axis", _operator.index(axis), x.ndim)
+    before, after = (views.broadcast_shapes(x.shape[part], indices.shape[part]) for part in (slice(axis), slice(axis + 1, None)))
+    x = views.broadcast_to(x, before + (x.shape[axis],) + after)
+    indices = views.broadcast_to(indices, before + (indices.shape[axis],) + after)
+    key = [views.reshape(arange(extent), (extent,) + (1,) * (x.ndim - 1 - d)) for d, extent in enumerate(x.shape)]
     key[axis] = indices
     return gather(x, tuple(key))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the array API asks a namespace about itself."""
 
-from . import _quern
-from ._dtypes import isdtype
+from .. import _quern
+from .dtypes import isdtype
 
 _NAMES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "complex64",
           "complex128")

@@ -5,7 +5,7 @@ import re
 
 import torch
 
-from . import _quern
+from .. import _quern
 
 
 def _batched(x, dim, ndim):

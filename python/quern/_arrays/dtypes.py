@@ -4,7 +4,7 @@
 import math
 from typing import NamedTuple
 
-from . import _quern
+from .. import _quern
 
 _KINDS = {"bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
           "complex floating": "c", "numeric": "iufc"}

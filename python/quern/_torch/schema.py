@@ -5,8 +5,8 @@ import math
 
 import torch
 
-from . import _quern
-from ._signature import signature
+from .. import _quern
+from .._signature import signature
 
 _GIVE_ANY = ("astype", "saturate_cast")  # their result has no dtype of its own
 
