@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/errors.h"
-#include "operand/call_operand.h"
+#include "call/call_state.h"
 #include "operand/cast.h"
 #include "operand/result.h"
 
@@ -14,39 +14,15 @@
  * many. */
 #define MANY_ITEMS 2048
 
-/* The number of operands and shapes with room on the stack; more are on the heap. Frames must be small: producers may call
- * ops recursively, up to Python's limit of 1000 levels, on a stack of 8 MiB. */
-#define ROOM_OPERANDS 4
-#define ROOM_SHAPES 2
-
-typedef struct call {
-  op_object *op;
-  const quern_op_info *info;
-  arguments *given;
-  int32_t n_taken;     /* operands taken so far */
-  const operand *like; /* the first input that is no number; NULL: there is none */
-  quern_call how;
-  DLTensor *tensors[OP_MAX_OPERANDS]; /* as operands */
-  uint64_t out_flags[OP_MAX_OPERANDS];
-  operand *operands;                  /* inputs, then outputs */
-  operand room[ROOM_OPERANDS];
-} call;
-
-static int32_t n_operands(const call *call) { return call->info->n_in + call->info->n_out; }
-
-/* Whether operand k is an output that is to be made. */
-static int is_made(const call *call, int32_t k) { return k >= call->info->n_in && !call->given->out[k - call->info->n_in]; }
-
 /* ---- Operands ---- */
 
-/* `room`, if n fits, or a new array; NULL: MemoryError. */
-static void *make_room(void *room, int32_t room_for, int32_t n, size_t size) {
+void *call_make_room(void *room, int32_t room_for, int32_t n, size_t size) {
   if (n <= room_for) return room;
   void *heap = PyMem_Malloc((size_t)n * size);
   return heap ? heap : (void *)PyErr_NoMemory();
 }
 
-static int call_begin(call *call, op_object *op, arguments *given) {
+int call_begin(call *call, op_object *op, arguments *given) {
   call->op = op;
   call->info = op->info;
   call->given = given;
@@ -54,11 +30,11 @@ static int call_begin(call *call, op_object *op, arguments *given) {
   call->like = NULL;
   call->how = (quern_call){.size = sizeof call->how, .params = given->n_params ? given->params : NULL,
                            .n_params = given->n_params, .stream = given->stream, .out_flags = call->out_flags};
-  call->operands = make_room(call->room, ROOM_OPERANDS, n_operands(call), sizeof *call->operands);
+  call->operands = call_make_room(call->room, ROOM_OPERANDS, n_operands(call), sizeof *call->operands);
   return call->operands ? 0 : -1;
 }
 
-static void call_end(call *call) {
+void call_end(call *call) {
   for (int32_t k = 0; k < call->n_taken; k++)
     if (!is_made(call, k)) operand_release(&call->operands[k]);
   if (call->operands != call->room) PyMem_Free(call->operands);
@@ -70,15 +46,14 @@ static int hold_all(call *call) {
   return 0;
 }
 
-/* Before the GIL is released: holds all borrowed tensors, and reads them from their holders. */
-static int hold_tensors(call *call) {
+int call_hold(call *call) {
   if (hold_all(call)) return -1;
   for (int32_t k = 0; k < n_operands(call); k++)
     if (call->tensors[k]) call->tensors[k] = call->operands[k].tensor;
   return 0;
 }
 
-static int take_all(call *call) {
+int call_take(call *call) {
   for (int32_t k = 0; k < n_operands(call); k++) {
     PyObject *object = k < call->info->n_in ? call->given->in[k] : call->given->out[k - call->info->n_in];
     call->n_taken = k + 1;
@@ -167,7 +142,7 @@ static int refuse_numbers(call *call) {
   return -1;
 }
 
-static int read_all(call *call) {
+int call_read(call *call) {
   int is_settled = 1, n_numbers = 0;
   for (int32_t k = 0; k < n_operands(call); k++) {
     operand *operand = &call->operands[k];
@@ -234,8 +209,7 @@ static quern_status ask_shapes(call *call, quern_shape *shapes) {
   return quern_op_infer(call->op->op, info->n_in, call->tensors, info->n_out, shapes);
 }
 
-/* The shapes of all outputs. Dtypes that are the caller's choice come from the outputs given, or from dtype. */
-static int find_shapes(call *call, quern_shape *shapes) {
+int call_find_shapes(call *call, quern_shape *shapes) {
   const quern_op_info *info = call->info;
   DLTensor **out = call->tensors + info->n_in;
   const dtype_row *dtype = call->given->dtype;
@@ -285,9 +259,9 @@ static int cast_each(call *call, int is_imagined) {
 
 /* The array API's dtype=: values are converted before they are added. Where the op gives that dtype already nothing is to be
  * done. An op that cannot be called is refused later. */
-static __attribute__((noinline)) int cast_inputs(call *call, int is_imagined) {
-  quern_shape room[ROOM_SHAPES], *shapes = make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
-  int failed = !shapes || hold_tensors(call);
+__attribute__((noinline)) int call_cast_inputs(call *call, int is_imagined) {
+  quern_shape room[ROOM_SHAPES], *shapes = call_make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
+  int failed = !shapes || call_hold(call);
   for (int32_t k = 0; !failed && k < call->info->n_out; k++) {
     shapes[k].size = sizeof shapes[k];
     shapes[k].dtype = (DLDataType){0};
@@ -297,7 +271,7 @@ static __attribute__((noinline)) int cast_inputs(call *call, int is_imagined) {
   return failed ? -1 : 0;
 }
 
-static int wants_cast(const call *call) { return call->given->dtype && call->op->axes >= 0; }
+int call_wants_cast(const call *call) { return call->given->dtype && call->op->axes >= 0; }
 
 /* ---- New results ---- */
 
@@ -326,8 +300,8 @@ static __attribute__((noinline)) int make_results(call *call) {
     PyErr_Format(PyExc_TypeError, "%s: out is wanted: it has no inputs that a result could be like", call->info->name);
     return -1;
   }
-  quern_shape room[ROOM_SHAPES], *shapes = make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
-  int failed = !shapes || hold_tensors(call) || find_shapes(call, shapes) || make_each(call, shapes);
+  quern_shape room[ROOM_SHAPES], *shapes = call_make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
+  int failed = !shapes || call_hold(call) || call_find_shapes(call, shapes) || make_each(call, shapes);
   if (shapes != room) PyMem_Free(shapes);
   return failed ? -1 : 0;
 }
@@ -421,7 +395,7 @@ static int run(call *call) {
     status = run_op(call);
   } else {
     operand workspace;
-    if (hold_tensors(call)) return -1;
+    if (call_hold(call)) return -1;
     const int has_workspace = give_workspace(call, &workspace);
     PyThreadState *thread = PyEval_SaveThread();
     status = run_op(call);
@@ -436,7 +410,7 @@ PyObject *call_run(op_object *op, arguments *given) {
   call call;
   PyObject *result = NULL;
   if (call_begin(&call, op, given)) return NULL;
-  if (take_all(&call) == 0 && read_all(&call) == 0 && (!wants_cast(&call) || cast_inputs(&call, 0) == 0) &&
+  if (call_take(&call) == 0 && call_read(&call) == 0 && (!call_wants_cast(&call) || call_cast_inputs(&call, 0) == 0) &&
       (!given->n_made || make_results(&call) == 0)) {
     if (run(&call) == 0)
       result = wrap_results(&call);
@@ -446,150 +420,3 @@ PyObject *call_run(op_object *op, arguments *given) {
   call_end(&call);
   return result;
 }
-
-/* ---- Explaining ---- */
-
-/* Outputs that are not given are described as the memory that they would have. */
-static int imagine_results(call *call, quern_shape *shapes) {
-  if (!call->given->n_made) return 0;
-  if (find_shapes(call, shapes)) return -1;
-  for (int32_t k = call->info->n_in; k < n_operands(call); k++) {
-    quern_shape *shape = &shapes[k - call->info->n_in];
-    if (!is_made(call, k)) continue;
-    call->operands[k].own =
-        (DLTensor){.device = shape->device, .ndim = shape->ndim, .dtype = shape->dtype, .shape = shape->shape, .strides = shape->strides};
-    call->tensors[k] = &call->operands[k].own;
-    call->operands[k].flags = 0;
-  }
-  return 0;
-}
-
-static PyObject *shape_tuple(int32_t ndim, const int64_t *extents) {
-  PyObject *shape = PyTuple_New(ndim);
-  for (int32_t d = 0; shape && d < ndim; d++) {
-    PyObject *extent = PyLong_FromLongLong(extents[d]);
-    if (!extent || PyTuple_SetItem(shape, d, extent)) Py_CLEAR(shape);
-  }
-  return shape;
-}
-
-#define LARGEST_TEXT (1 << 20)
-
-/* The library's lines on a call, owned by the caller (PyMem_Free). It may compile, so the GIL is released. NULL: an exception. */
-static char *ask_library(op_object *op, DLTensor *const *tensors, const quern_call *how) {
-  const quern_op_info *info = op->info;
-  for (size_t size = 8192;; size *= 4) {
-    char *text = PyMem_Malloc(size);
-    if (!text) return (char *)PyErr_NoMemory();
-    PyThreadState *thread = PyEval_SaveThread();
-    quern_status status = quern_op_explain(op->op, info->n_in, tensors, info->n_out, tensors + info->n_in, how, text, size);
-    PyEval_RestoreThread(thread);
-    if (status == QUERN_OK || (status == QUERN_E_LIMIT && size >= LARGEST_TEXT)) return text;
-    PyMem_Free(text);
-    if (status != QUERN_E_LIMIT) return (char *)raise_status(status);
-  }
-}
-
-/* (name, whether it is an output, dtype, shape) */
-static PyObject *operand_facts(const quern_op_info *info, int32_t k, const DLTensor *tensor) {
-  char dtype[DTYPE_CHARS];
-  PyObject *shape = shape_tuple(tensor->ndim, tensor->shape);
-  if (!shape) return NULL;
-  return Py_BuildValue("sOsN", info->args[k].name, k < info->n_in ? Py_False : Py_True, dtype_text(tensor->dtype, dtype), shape);
-}
-
-/* A quern.Explanation. */
-static PyObject *make_explanation(op_object *op, DLTensor *const *tensors, const quern_call *how) {
-  const int32_t n = op->info->n_in + op->info->n_out;
-  PyObject *operands = PyTuple_New(n), *module = NULL, *made = NULL;
-  for (int32_t k = 0; operands && k < n; k++) {
-    PyObject *facts = operand_facts(op->info, k, tensors[k]);
-    if (!facts || PyTuple_SetItem(operands, k, facts)) Py_CLEAR(operands);
-  }
-  char *text = operands ? ask_library(op, tensors, how) : NULL;
-  if (text) module = PyImport_ImportModule("quern._explain");
-  if (module) made = PyObject_CallMethod(module, "Explanation", "sssO", text, op->info->name, op->info->formula, operands);
-  Py_XDECREF(module);
-  Py_XDECREF(operands);
-  PyMem_Free(text);
-  return made;
-}
-
-static PyObject *explain(call *call, quern_shape *shapes) {
-  const quern_op_info *info = call->info;
-  if (hold_tensors(call) || (wants_cast(call) && cast_inputs(call, 1)) || imagine_results(call, shapes)) return NULL;
-  for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
-  return make_explanation(call->op, call->tensors, &call->how);
-}
-
-typedef PyObject *teller(call *call, quern_shape *shapes);
-
-static __attribute__((noinline)) PyObject *with_shapes(call *call, teller *tell) {
-  quern_shape room[ROOM_SHAPES], *shapes = make_room(room, ROOM_SHAPES, call->info->n_out, sizeof *shapes);
-  PyObject *told = shapes ? tell(call, shapes) : NULL;
-  if (shapes != room) PyMem_Free(shapes);
-  return told;
-}
-
-/* What is told of a call that is not made. */
-static PyObject *describe(op_object *op, arguments *given, teller *tell) {
-  call call;
-  PyObject *result = NULL;
-  if (call_begin(&call, op, given)) return NULL;
-  if (take_all(&call) == 0 && read_all(&call) == 0) result = with_shapes(&call, tell);
-  call_end(&call);
-  return result;
-}
-
-PyObject *call_explain(op_object *op, arguments *given) { return describe(op, given, explain); }
-
-PyObject *call_explain_last(op_object *op) {
-  DLTensor tensors[OP_MAX_OPERANDS], *pointers[OP_MAX_OPERANDS];
-  quern_scalar params[OP_MAX_PARAMS];
-  int64_t room[MEMO_WORDS];
-  const int32_t n = op->info->n_in + op->info->n_out, n_params = memo_call(&op->last, &op->memo, n, tensors, room, params);
-  const quern_call how = {.size = sizeof how, .params = n_params > 0 ? params : NULL, .n_params = n_params > 0 ? n_params : 0};
-  if (n_params < 0 || op->info->op_class == QUERN_CLASS_DYNAMIC) return new_ref(Py_None); /* those read values */
-  for (int32_t k = 0; k < n; k++) pointers[k] = &tensors[k];
-  PyObject *made = make_explanation(op, pointers, &how);
-  if (made || !clear_refusal()) return made;
-  return new_ref(Py_None);
-}
-
-/* ---- Inferring ---- */
-
-/* (dtype, shape, of a number its item as bytes, else None) */
-static PyObject *tensor_facts(const DLTensor *tensor, int is_number) {
-  const dtype_row *row = dtype_of(tensor->dtype);
-  PyObject *item = is_number ? PyBytes_FromStringAndSize(tensor->data, row->bits / 8) : new_ref(Py_None);
-  return Py_BuildValue("NNN", dtype_object(row), shape_tuple(tensor->ndim, tensor->shape), item);
-}
-
-static PyObject *list_facts(const call *call, int32_t begin, int32_t end) {
-  PyObject *facts = PyTuple_New(end - begin);
-  for (int32_t k = begin; facts && k < end; k++) {
-    PyObject *one = tensor_facts(call->tensors[k], k < call->info->n_in && call->operands[k].kind == OPERAND_NUMBER);
-    if (!one || PyTuple_SetItem(facts, k - begin, one)) Py_CLEAR(facts);
-  }
-  return facts;
-}
-
-/* Three 64-bit integers for each parameter: the kind, and the words of the number; up to the last one given, and to the axes. */
-static PyObject *params_words(const call *call) {
-  int64_t words[OP_MAX_PARAMS][3];
-  const int32_t given = call->how.n_params, n = given > call->op->axes ? given : call->op->axes + 1;
-  for (int32_t k = 0; k < n; k++) {
-    const quern_scalar *value = k < given ? &call->how.params[k] : &call->info->params[k].value;
-    words[k][0] = value->kind;
-    memcpy(&words[k][1], &value->v, sizeof value->v);
-  }
-  return PyBytes_FromStringAndSize((const char *)words, n * (Py_ssize_t)sizeof *words);
-}
-
-static PyObject *infer(call *call, quern_shape *shapes) {
-  const int32_t n_in = call->info->n_in;
-  if (hold_tensors(call) || (wants_cast(call) && cast_inputs(call, 1)) || imagine_results(call, shapes)) return NULL;
-  return Py_BuildValue("NNN", list_facts(call, 0, n_in), list_facts(call, n_in, n_operands(call)), params_words(call));
-}
-
-PyObject *call_infer(op_object *op, arguments *given) { return describe(op, given, infer); }
