@@ -19,7 +19,7 @@ local M = {}
 
 -- A limit on the bodies of one spec together, in steps of expr.lua.
 M.MAX_SPEC_STEPS = 1000000
--- A limit on the work for one request, a spec's derivatives included, in instructions of Lua.
+-- A limit on the work for one request, in instructions of Lua.
 M.MAX_WORK = 200000000
 M.HOOK_EVERY = 10000
 M.MAX_MESSAGE_BYTES = 1000
@@ -66,7 +66,7 @@ local function watch(self)
 end
 
 local function refuse_exceeded(self)
-  refuse("limit", "it takes more than %d steps of work, derivatives included (spec_step_limit)", self.most_work)
+  refuse("limit", "it takes more than %d steps of work (spec_step_limit)", self.most_work)
 end
 
 -- f(self, ...), of at most three results, with its errors as nil, kind, message.
@@ -243,12 +243,12 @@ local function packed_op(model, op, built, heavy)
     .. packed_rest(model, op, built)
 end
 
--- Bodies of the ops from `first` on, in all types that they compute in. Returns `heavy`: op -> it is
-local function check_bodies(model, first, built, heavy)
-  local variants = require "gen.targets.variants"
+-- Bodies of the ops from `first` on, in all types that they compute in. Sets heavy[op], where it is.
+local function check_bodies(self, ops, first, heavy)
+  local variants, model, built = require "gen.targets.variants", self.model, self.built
   local errors, seen, steps, worst = {}, {}, 0, "syntax"
-  for k = first, #model.ops do
-    local op = model.ops[k]
+  for k = first, #ops do
+    local op = ops[k]
     if not kinds.of(op).may_be_added then
       refuse("unsupported", "%s: %s: ops that move or cast cannot be added at run time: generate them ahead, with build.lua",
              op.location, op.name)
@@ -280,13 +280,20 @@ local function check_bodies(model, first, built, heavy)
     end
   end
   if #errors > 0 then refuse(worst, "%s", joined(errors)) end
-  return heavy
+end
+
+-- The ops from `first` on, which have been checked, packed: how many, then each.
+local function packed_ops(self, ops, first, heavy)
+  local packed = {}
+  for k = first, #ops do packed[#packed + 1] = packed_op(self.model, ops[k], self.built, heavy[ops[k]]) end
+  return string.pack("<I4", #packed) .. table.concat(packed)
 end
 
 -- Removes the additions to a model since `before`: { n_ops, n_files, funcs = set of names }.
 local function take_back(model, before)
   for k = #model.ops, before.n_ops + 1, -1 do
     local op = model.ops[k]
+    derive.forget(model, op)
     model.ops[k], model.op_of_name[op.name], model.op_of_c_name[op.c_name] = nil, nil, nil
   end
   for func in next, model.func_of_name do
@@ -295,7 +302,8 @@ local function take_back(model, before)
   for k = #model.files, before.n_files + 1, -1 do model.files[k] = nil end
 end
 
--- Adds a spec's ops to the model, all or none. Returns them packed: how many, then each.
+-- Adds a spec's ops to the model, all or none. Returns those packed that the spec declares, derivatives among them. The others are made when
+-- they are asked for.
 local function load_spec(self, name, text)
   local spec = require "gen.front.spec"
   local model = self:get_model()
@@ -304,15 +312,11 @@ local function load_spec(self, name, text)
   local ok, result = pcall(function()
     local errors = spec.load(model, name, text)
     if #errors > 0 then refuse(errors.exists and "exists" or "syntax", "%s", joined(errors)) end
-    local heavy, packed = check_bodies(model, before.n_ops + 1, self.built, {}), {}
-    -- derivatives of bodies that are within their limits
-    local n_given = #model.ops
-    derive.complete(model, before.n_ops + 1)
-    check_bodies(model, n_given + 1, self.built, heavy)
-    for k = before.n_ops + 1, #model.ops do
-      packed[#packed + 1] = packed_op(model, model.ops[k], self.built, heavy[model.ops[k]])
-    end
-    return string.pack("<I4", #packed) .. table.concat(packed)
+    local n_declared, heavy = #model.ops, {}
+    check_bodies(self, model.ops, before.n_ops + 1, heavy)
+    derive.expect(model, before.n_ops + 1) -- of bodies that are within their limits
+    check_bodies(self, model.ops, n_declared + 1, heavy)
+    return packed_ops(self, model.ops, before.n_ops + 1, heavy)
   end)
   ok = ok and not self.is_exceeded
   debug.sethook() -- what is left must not fail
@@ -321,6 +325,17 @@ local function load_spec(self, name, text)
   if not ok then error(result, 0) end
   self.before = before
   return result
+end
+
+-- The derivative of an op, packed as load_spec does.
+local function derivative(self, name)
+  local model = self:get_model()
+  local op = model.op_of_name[name]
+  local backward = op and derive.backward_of(model, op)
+  if not backward then refuse("notfound", "%s has no derivative", name) end
+  local heavy = {}
+  check_bodies(self, { backward }, 1, heavy)
+  return packed_ops(self, { backward }, 1, heavy)
 end
 
 -- Takes the last spec that was loaded out again.
@@ -371,6 +386,7 @@ end
 
 -- All of these return a string (source: and two numbers), or nil, kind, message.
 Service.load_spec = guarded(load_spec)
+Service.derivative = guarded(derivative)
 Service.forget = guarded(forget)
 Service.program = guarded(program)
 Service.source = guarded(kernel_source)

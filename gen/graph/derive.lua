@@ -68,11 +68,12 @@ local Walk = {}
 Walk.__index = Walk
 
 -- A walk over a graph of units. scope: makes its nodes; seeds: node -> its derivative; may_expand: a callee without a
--- derivative of its own may be derived from its body
-function M.walk(scope, seeds, may_expand)
+-- derivative of its own may be derived from its body. trial: nil, or a table for what is known of callees' bodies: the walk finds out whether
+-- there is a derivative, in time linear in the bodies; a call stands in for its derivative
+function M.walk(scope, seeds, may_expand, trial)
   local known = {}
   for node, derivative in pairs(seeds) do known[node] = derivative end
-  return setmetatable({ scope = scope, known = known, may_expand = may_expand, depth = 0 }, Walk)
+  return setmetatable({ scope = scope, known = known, may_expand = may_expand, trial = trial, depth = 0 }, Walk)
 end
 
 function Walk:is_float(node) return self.scope.state.types.by_name[node.type].kind == "float" end
@@ -118,7 +119,7 @@ function Walk:of_call(node, at)
   for _, arg in ipairs(node.args) do any = any or self.known[arg] end
   if not any then return nil end
   local op = owner.inputs and owner or (owner.builtin and model.op_of_name[name])
-  local backward = op and M.backward_of(model, op)
+  local backward = op and (self.trial and M.foresee or M.backward_of)(model, op)
   if not backward then
     if self.may_expand and owner.grad ~= false and not (owner.builtin and owner.args) then return self:of_body(node, at) end
     self.scope:fail(at, "%s has no derivative%s", name, owner.backward_of and M.NO_SECOND or "")
@@ -131,20 +132,31 @@ function Walk:of_call(node, at)
   for k in ipairs(op.inputs) do
     of_name.grad = self.known[node.args[k]]
     if of_name.grad and self:is_float(node.args[k]) then
-      local env, values = {}, {}
-      for _, operands in ipairs { backward.inputs, backward.params } do
-        for _, operand in ipairs(operands) do
-          env[operand.name] = of_name[operand.name]
-          values[#values + 1] = of_name[operand.name]
-        end
-      end
       local which = output_by(backward, k)
       if not which then self.scope:fail(at, "%s has no derivative", name) end
-      local parts = self.scope:inline(backward, body, env, values, T, at)
-      sum = self:plus(sum, backward.assigns and parts[which] or parts)
+      if self.trial then
+        sum = node
+      else
+        local env, values = {}, {}
+        for _, operands in ipairs { backward.inputs, backward.params } do
+          for _, operand in ipairs(operands) do
+            env[operand.name] = of_name[operand.name]
+            values[#values + 1] = of_name[operand.name]
+          end
+        end
+        local parts = self.scope:inline(backward, body, env, values, T, at)
+        sum = self:plus(sum, backward.assigns and parts[which] or parts)
+      end
     end
   end
   return sum
+end
+
+-- What decides whether a call has a derivative from its body: the body, and which arguments are derived by.
+function Walk:key_of(node)
+  local known = {}
+  for k, arg in ipairs(node.args) do known[k] = self.known[arg] and "1" or "0" end
+  return string.format("%p %s %d %s", node.unit.body, node.unit.T, node.unit.which, table.concat(known))
 end
 
 -- The derivative of a call from the callee's body; the units of the body become part of the graph.
@@ -152,12 +164,15 @@ function Walk:of_body(node, at)
   if self.depth >= expr.MAX_INLINE_DEPTH then
     self.scope:fail_as("limit", at, "calls nested deeper than %d", expr.MAX_INLINE_DEPTH)
   end
-  self.depth = self.depth + 1
   local unit = node.unit
+  local key = self.trial and self:key_of(node)
+  if key and self.trial[key] ~= nil then return self.trial[key] and node or nil end
+  self.depth = self.depth + 1
   local value = self.scope:of_body(unit.owner, unit.body, unit.env, unit.T):run(unit.owner.assigns and unit.owner.outputs)
   if unit.owner.assigns then value = value[unit.which] end
   local result = self:of(self.scope:given(unit.owner.name, value, node.type, at), at)
   self.depth = self.depth - 1
+  if key then self.trial[key] = result ~= nil end
   return result
 end
 
@@ -192,17 +207,18 @@ function Walk:of(root, at)
 end
 
 -- The derivative of `root` by the node x, through calls that reduce too; nil: it does not depend on x. seed: the derivative by root, or nil: it is 1;
--- is_row: inputs (a set of nodes) that are constant along the axes; may_expand: see walk
-function M.by(scope, root, seed, x, at, is_row, may_expand)
+-- is_row: inputs (a set of nodes) that are constant along the axes; may_expand, trial: see walk
+function M.by(scope, root, seed, x, at, is_row, may_expand, trial)
   return derive_rows.derivative(scope, root, seed, x, at, {
-    is_row = is_row, backward_of = M.backward_of, no_second = M.NO_SECOND,
-    walk = function(of_scope, seeds) return M.walk(of_scope, seeds, may_expand) end,
+    is_row = is_row, backward_of = trial and M.foresee or M.backward_of, no_second = M.NO_SECOND, is_trial = trial ~= nil,
+    walk = function(of_scope, seeds) return M.walk(of_scope, seeds, may_expand, trial) end,
   })
 end
 
 ---------------------------------------------------------------------------------------------------- bodies
 
--- The result of a derived body: `scope` is that of the op <op>_backward. Returns nodes of its graph.
+-- The result of a derived body: `scope` is that of the op <op>_backward. Returns nodes of its graph. In a trial (foresee) nothing is made: each
+-- input stands in for the derivative by it.
 function M.run(scope)
   local model, owner = scope.state.model, scope.owner
   local forward = model.op_of_name[owner.backward_of]
@@ -228,11 +244,12 @@ function M.run(scope)
     of_node[state.count], of_node[state.index] = scope.env.count, scope.env.index
   end
   local inside = expr.Scope.of_body({ state = state }, forward, scope.source, env, scope.T)
-  local result, derivatives = inside:run_body(), {}
+  local result, derivatives, trial = inside:run_body(), {}, owner.is_trial and {} or nil
   for k, name in ipairs(scope.source.derive) do
-    local found = M.by(inside, result, inside:cast(grad, result.type), env[name], { at = 1 }, is_row, true)
-    derivatives[k] = inside:cast(found or state.dag:constant(result.type, 0.0), scope.T)
+    local found = M.by(inside, result, inside:cast(grad, result.type), env[name], { at = 1 }, is_row, true, trial)
+    derivatives[k] = trial and scope.env[name] or inside:cast(found or state.dag:constant(result.type, 0.0), scope.T)
   end
+  if trial then return derivatives end
   return expr.lower(state, scope, derivatives, of_node)
 end
 
@@ -316,15 +333,15 @@ local function names_read(op, backward)
   return read
 end
 
--- The inputs that a derived body reads: found by making its graph with all of them. nil, message: it has no derivative.
+-- The inputs that a derived body reads: found by making its graph with all of them. nil, message, kind: it has no derivative.
 local function inputs_read(model, backward)
   local names, seen = {}, {}
   for _, dtype in ipairs(backward.dtypes) do
     local K = expr.compute_type(model.types, backward, dtype)
     if not seen[K] then
       seen[K] = true
-      local dag, message = expr.op_dag(model, backward, K)
-      if not dag then return nil, message end
+      local dag, message, kind = expr.op_dag(model, backward, K)
+      if not dag then return nil, message, kind end
       for _, node in ipairs(dag_of.order(dag.outputs)) do
         if node.op == "input" then names[node.name] = true end
       end
@@ -343,8 +360,8 @@ local function doc_of(op, by)
   return string.format("The derivative of %s: grad times that of its result by %s.", op.name, inputs)
 end
 
--- The op <op>_backward, or nil, message: there is no derivative.
-local function make(model, op)
+-- The op <op>_backward with all inputs that it may read.
+local function begun(model, op)
   local types, by = model.types, op.grad and op.grad.by or float_inputs(op)
   local has_stages = kinds.of(op).has_stages
   local backward = {
@@ -364,19 +381,24 @@ local function make(model, op)
     backward.is_reduced, backward.params = false, kinds.of(backward).shape_params(backward)
     for _, param in ipairs(op_types.own_params(op)) do table.insert(backward.params, param) end
   end
-  local all = { { name = "grad", is_row = op.is_reduced or nil } }
-  for _, input in ipairs(op.inputs) do all[#all + 1] = { name = input.name, type = input.type, is_row = input.is_row } end
-  backward.inputs = all
-  local read, message
+  backward.inputs = { { name = "grad", is_row = op.is_reduced or nil } }
+  for _, input in ipairs(op.inputs) do table.insert(backward.inputs, { name = input.name, type = input.type, is_row = input.is_row }) end
+  if op.grad then table.insert(backward.inputs, { name = op.outputs[1].name, is_row = op.is_reduced or nil }) end
+  return backward
+end
+
+-- Leaves a backward op the inputs that it reads. nil, message, kind: there is no derivative.
+local function finished(model, op, backward)
+  local all, number, read, message, kind = backward.inputs, {}, nil, nil, nil
+  for k, input in ipairs(op.inputs) do number[input.name] = k - 1 end
   if op.grad then
-    all[#all + 1] = { name = op.outputs[1].name, is_row = op.is_reduced or nil }
     read = names_read(op, backward)
   else
-    read, message = inputs_read(model, backward)
-    if not read then return nil, message end
+    read, message, kind = inputs_read(model, backward)
+    if not read then return nil, message, kind end
   end
   for _, name in ipairs(op.is_reduced and float_inputs(op) or {}) do read[name] = true end -- they give the shape
-  backward.inputs, backward.reads[1] = { all[1] }, M.READS_GRAD
+  backward.inputs, backward.reads = { all[1] }, { M.READS_GRAD }
   for k = 2, #all do
     if read[all[k].name] then
       table.insert(backward.inputs, all[k])
@@ -386,28 +408,93 @@ local function make(model, op)
   return backward
 end
 
+local function may_be_made(model, op)
+  return not (op.backward_failed or op.is_being_derived or not may_have_one(model.types, op)
+              or rawget(model.op_of_name, op.name .. "_backward") or model.op_of_c_name[op.c_name .. "_backward"])
+end
+
+local function add(model, op, backward)
+  model.op_of_name[backward.name], model.op_of_c_name[backward.c_name] = backward, backward
+  op.backward = backward.name
+  return backward
+end
+
 -- The op that is another's derivative, made when it is first asked for; nil: there is none.
 function M.backward_of(model, op)
   if op.backward then return model.op_of_name[op.backward] end
-  local name, c_name = op.name .. "_backward", op.c_name .. "_backward"
-  if op.backward_failed or op.is_being_derived or not may_have_one(model.types, op) then return nil end
-  if model.op_of_name[name] or model.op_of_c_name[c_name] then return nil end
+  if not may_be_made(model, op) then return nil end
   model.derive, op.is_being_derived = M.run, true
-  local backward, message = make(model, op)
+  local backward, message = finished(model, op, begun(model, op))
   op.is_being_derived = nil
   if not backward then
     op.backward_failed = message or true
     return nil
   end
   model.ops[#model.ops + 1] = backward
-  model.op_of_name[name], model.op_of_c_name[c_name] = backward, backward
-  op.backward = name
-  return backward
+  return add(model, op, backward)
 end
 
 -- Gives the ops of a model from the `first` on their backward ops.
 function M.complete(model, first)
   for k = first or 1, #model.ops do M.backward_of(model, model.ops[k]) end
+end
+
+---------------------------------------------------------------------------------------------------- ops that are made when they are asked for
+
+-- An op that was foreseen, made by the first who looks for its name. An error is told anew each time.
+local function made(model, name)
+  local backward = model.foreseen[name]
+  local op = backward and model.op_of_name[backward.backward_of]
+  if not op or op.is_being_derived then return nil end
+  op.is_being_derived = true
+  local ok, result, message, kind = pcall(finished, model, op, backward)
+  op.is_being_derived = nil
+  if not ok then error(result, 0) end
+  if not result then
+    kind = kind == "limit" and kind or "unsupported"
+    error({ refused = kind, kind = kind, message = message }, 0)
+  end
+  model.foreseen[name] = nil
+  return add(model, op, backward)
+end
+
+local function foresees(model)
+  if model.foreseen then return end
+  model.foreseen, model.derive = {}, M.run
+  setmetatable(model.op_of_name, { __index = function(_, name) return made(model, name) end })
+end
+
+-- The derivative of an op, made or foreseen: its name, `by` and outputs are there; nil: there is none. That it exists is found out in time
+-- linear in the bodies. That its graph is too large shows when it is made.
+function M.foresee(model, op)
+  foresees(model)
+  if op.backward then return model.foreseen[op.backward] or model.op_of_name[op.backward] end
+  if op.grad then return M.backward_of(model, op) end
+  if not may_be_made(model, op) then return nil end
+  local backward = begun(model, op)
+  backward.is_trial, op.is_being_derived = true, true
+  local read, message = inputs_read(model, backward)
+  backward.is_trial, op.is_being_derived = nil, nil
+  if not read then
+    op.backward_failed = message
+    return nil
+  end
+  model.foreseen[backward.name], model.op_of_c_name[backward.c_name] = backward, backward
+  op.backward = backward.name
+  return backward
+end
+
+-- Takes the derivative of an op out again.
+function M.forget(model, op)
+  if not op.backward then return end
+  local c_name = op.c_name .. "_backward"
+  if model.foreseen then model.foreseen[op.backward] = nil end
+  model.op_of_name[op.backward], model.op_of_c_name[c_name], op.backward = nil, nil, nil
+end
+
+-- As complete; but those that the ops' bodies give are only foreseen.
+function M.expect(model, first)
+  for k = first, #model.ops do M.foresee(model, model.ops[k]) end
 end
 
 return M

@@ -92,6 +92,19 @@ function Rows:through_call(call, adjoint)
       of_name[param.name] = call.args[k]
     end
   end
+  local is_known = {}
+  for _, input in ipairs(backward.by) do is_known[input + 1] = true end
+  for j, input in ipairs(op.inputs) do
+    if not is_known[j] and self:depends(call.args[j]) then
+      scope:fail(self.at, "an op has no derivative by its argument %s", input.name)
+    end
+  end
+  if self.is_trial then
+    for _, input in ipairs(backward.by) do
+      if self:depends(call.args[input + 1]) then self:give(call.args[input + 1], call.args[input + 1], true) end
+    end
+    return
+  end
   local env, values = { count = scope.state.count, index = scope.state.index }, {}
   for _, operands in ipairs { backward.inputs, backward.params } do
     for _, operand in ipairs(operands) do
@@ -99,13 +112,6 @@ function Rows:through_call(call, adjoint)
         env[operand.name] = of_name[operand.name]
         values[#values + 1] = of_name[operand.name]
       end
-    end
-  end
-  local is_known = {}
-  for _, input in ipairs(backward.by) do is_known[input + 1] = true end
-  for j, input in ipairs(op.inputs) do
-    if not is_known[j] and self:depends(call.args[j]) then
-      scope:fail(self.at, "an op has no derivative by its argument %s", input.name)
     end
   end
   scope.state.axes = call.axes
@@ -143,11 +149,12 @@ end
 
 -- The derivative of `root` by x, or nil: it does not depend on x. scope: makes the nodes; its state has `row_calls`, the calls that
 -- reduce, and count. seed: the adjoint of root, or nil: it is 1; at: where errors are reported. given: is_row (a set of inputs that are row values),
--- walk(scope, seeds) of derive.lua, backward_of, no_second
+-- walk(scope, seeds) of derive.lua, backward_of, no_second; is_trial: nothing is inlined, an argument stands in for its adjoint
 function M.derivative(scope, root, seed, x, at, given)
   local state = scope.state
   local self = setmetatable({ scope = scope, at = at, row = {}, dependent = { [x] = true }, call_of = {}, is_target = {}, adjoint = {},
-                              nodes = {}, made = {}, walk = given.walk, backward_of = given.backward_of, no_second = given.no_second }, Rows)
+                              nodes = {}, made = {}, walk = given.walk, backward_of = given.backward_of, no_second = given.no_second,
+                              is_trial = given.is_trial }, Rows)
   for node, is_row in pairs(given.is_row or {}) do self.row[node] = is_row or nil end
   local calls = state.row_calls or {}
   for _, call in ipairs(calls) do self.call_of[call.result] = self.call_of[call.result] or call end

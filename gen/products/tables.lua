@@ -504,7 +504,7 @@ M.KERNEL_MACROS = [[
 -- What the library has above the core: the fields of qn_above_table.
 local LIBRARY_ABOVE = {
   "quern_managed_alloc", "qn_extension_create", "qn_extension_destroy", "qn_extension_define", "qn_scratch_take", "qn_scratch_give",
-  "qn_foreign_refuse",
+  "qn_extension_find",
 }
 
 -- op_table.c.
@@ -518,7 +518,7 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
   local backends, headers, declared = {}, {}, {}
   if options.is_library then
     headers[1] = '#include <quern/dlpack_exchange.h>\n#include "base/op_traits.h"\n#include "base/own_ops.h"\n'
-      .. '#include "base/memory/scratch.h"\n#include "lang/foreign_names.h"\n#include "run/extension.h"\n'
+      .. '#include "base/memory/scratch.h"\n#include "run/extension.h"\n'
   end
   if #packs > 0 then backends[1] = "qn_backend_cpu" end
   for _, kind in ipairs(with_tables(kind_names)) do headers[#headers + 1] = '#include "' .. kind.table.header .. '"\n' end

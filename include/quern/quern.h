@@ -88,7 +88,7 @@ QUERN_API void quern_set_last_error(const char *text);
  * Stack: a call on the CPU takes up to 8 KiB of the caller's stack, 16 KiB where a kernel keeps blocks of its own
  * (norms, variances and log_softmax of f64, expressions of many functions with rare cases), 30 KiB vector_norm and
  * lp_normalize of any ord; the first call of an expression and quern_op_compile 12 KiB; quern_op_explain 16 KiB;
- * quern_spec_load and quern_op_source 64 KiB.
+ * quern_spec_load, quern_op_source and what first asks for a derivative of a spec's op 64 KiB.
  * What is larger lies in blocks of 32 KB that the library allocates once and keeps: some for each thread in a call.
  * Where there is no memory for one, or 256 are taken, it lies on the stack, as in a generated tree in any case: then
  * a call takes up to 48 KiB. Compilers have threads of their own.
@@ -154,7 +154,7 @@ typedef struct quern_options {
   int32_t node_limit;         /* values of an expression or a body, after inlining. 0 = 4096, which is the most */
   int32_t compile_ms_limit;   /* milliseconds of one compile, if it can be ended so early. 0 = 60000 */
   int64_t compile_cost_limit; /* instructions of a kernel, by an estimate before it is compiled. 0 = 8192 */
-  int64_t spec_step_limit;    /* work for one spec with its derivatives, and for one kernel's text. 0 = 200 million, seconds */
+  int64_t spec_step_limit;    /* work for a spec, for a derivative of an op of it, for a kernel's text. 0 = 200 million, seconds */
   int64_t kernel_limit;       /* kernels in memory; above it those that no op refers to are freed, and while all are in use the
                                  next expressions are interpreted. A hundred share four mappings of the process. 0 = 4096 */
   int64_t cache_bytes_limit;  /* bytes of the disk cache. 0 = 256 MiB */
@@ -181,7 +181,8 @@ QUERN_API int32_t quern_op_count(quern_ctx *ctx);
 /* The op at an index of them: 0-based, sorted by name. */
 QUERN_API quern_status quern_op_at(quern_ctx *ctx, int32_t index, quern_op **op);
 
-/* The op of that name. NOTFOUND names the nearest name. */
+/* The op of that name. NOTFOUND names the nearest name. The derivative of a spec's op is made when it is first asked for, here or by an
+ * expression: quern_spec_load. */
 QUERN_API quern_status quern_op_find(quern_ctx *ctx, const char *name, quern_op **op);
 
 /* Releases one reference. NULL is allowed. */
@@ -531,7 +532,8 @@ QUERN_API quern_status quern_op_compile(quern_ctx *ctx, const char *expression, 
 /* Adds the ops of a spec file, all or none, to a context of the caller (not the process-wide one). They are then found,
  * called and used in expressions as any other. Existing ops do not change. Needs the quern-gen module. Errors: SYNTAX (the
  * sentence has the place), EXISTS, IO, UNSUPPORTED (no such module; an op that moves or casts), LIMIT (the bodies are too
- * large), ARGUMENT, MEMORY. */
+ * large), ARGUMENT, MEMORY. A derivative that the spec does not write is found out to exist, and made when it is first asked for by its name,
+ * quern_op_info.backward: LIMIT if it is too large then. Before that it is none of the ops that quern_op_at lists. */
 QUERN_API quern_status quern_spec_load(quern_ctx *ctx, const char *path);
 
 /* The same from memory: `size` bytes of text, borrowed for the call; `name` is used as the file name in errors. */

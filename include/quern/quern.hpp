@@ -89,6 +89,16 @@ class Status {
   std::string text_;
 };
 
+namespace Detail {
+
+// C's functions would read a text up to a zero in it. what: it, for the sentence
+inline Status no_zero(const std::string &text, const char *what) {
+  if (text.find('\0') == std::string::npos) return Status();
+  return Status(QUERN_E_ARGUMENT, std::string(what) + " has a character of value 0");
+}
+
+} // namespace Detail
+
 // A value or an error, with std::expected's names.
 template <class T>
 class Result {
@@ -298,10 +308,10 @@ class View {
       if (tensor_.ndim == QUERN_MAX_NDIM) Detail::fail(QUERN_E_ARGUMENT, "a view has at most 32 dimensions");
       shape_[tensor_.ndim++] = static_cast<std::int64_t>(extent);
     }
-    std::int64_t step = 1;
+    std::uint64_t step = 1; // of a shape that is too large, which calls refuse, it wraps
     for (std::int32_t d = tensor_.ndim; d-- > 0;) {
-      strides_[d] = step;
-      step *= shape_[d] > 0 ? shape_[d] : 1;
+      strides_[d] = static_cast<std::int64_t>(step);
+      step *= shape_[d] > 0 ? static_cast<std::uint64_t>(shape_[d]) : 1;
     }
   }
   template <class Strides>
@@ -390,6 +400,8 @@ class Axes {
   // given twice. op: the name that the sentence begins with
   Status try_mask(const std::string &op, std::int32_t ndim, std::int64_t &mask) const {
     if (failure_ != None) return refuse(op, ndim, failure_, axis_);
+    mask = -1;
+    if (ndim > QUERN_MAX_NDIM) return Status(); // the call refuses its operands
     std::uint32_t bits = 0;
     for (int place = 0; place < QUERN_MAX_NDIM; place++) {
       if ((from_begin_ >> place & 1) != 0) {
@@ -532,7 +544,10 @@ class Context {
   void add(const quern_op_def &def) const { try_add(def).value(); }
   // <run time>
   // The ops of a spec file, or of a text, become ops of this context, not of the process-wide one.
-  Status try_load_spec(const std::string &path) const { return Status::of(quern_spec_load(ctx_, path.c_str())); }
+  Status try_load_spec(const std::string &path) const {
+    const Status status = Detail::no_zero(path, "a path");
+    return status ? Status::of(quern_spec_load(ctx_, path.c_str())) : status;
+  }
   void load_spec(const std::string &path) const { try_load_spec(path).value(); }
   Status try_load_spec_text(const std::string &name, std::string_view text) const {
     return Status::of(quern_spec_load_text(ctx_, name.c_str(), text.data(), text.size()));
@@ -633,6 +648,7 @@ class OpRef {
 
   // Puts parameters in the declared order; those that are not named keep their defaults.
   Status bind(const Call &call, const Views &in, const Views &out, Bound &bound) const {
+    if (op_ == nullptr) return Status(QUERN_E_ARGUMENT, "an op that was moved away, or for which there was no memory");
     bound.call = quern_call{};
     bound.call.size = sizeof bound.call;
     bound.call.stream = call.stream_;
@@ -679,7 +695,8 @@ class Op : public OpRef {
 
   static Result<Op> try_find(const std::string &name, const Context &ctx = Context()) {
     quern_op *op = nullptr;
-    const Status status = Status::of(quern_op_find(ctx.get(), name.c_str(), &op));
+    Status status = Detail::no_zero(name, "the name of an op");
+    if (status) status = Status::of(quern_op_find(ctx.get(), name.c_str(), &op));
     if (!status) return status;
     return Op(op);
   }
@@ -691,13 +708,23 @@ class Op : public OpRef {
 class Plan {
  public:
   explicit Plan(quern_plan *owned) noexcept : plan_(owned) {}
-  Plan(Plan &&other) noexcept : plan_(std::exchange(other.plan_, nullptr)) {}
-  Plan &operator=(Plan &&other) noexcept { return std::swap(plan_, other.plan_), *this; }
+  // Of an op of so many inputs and outputs, which its runs are checked by.
+  Plan(quern_plan *owned, std::int32_t n_in, std::int32_t n_out) noexcept : plan_(owned), n_in_(n_in), n_out_(n_out) {}
+  Plan(Plan &&other) noexcept : plan_(std::exchange(other.plan_, nullptr)), n_in_(other.n_in_), n_out_(other.n_out_) {}
+  Plan &operator=(Plan &&other) noexcept {
+    std::swap(plan_, other.plan_);
+    std::swap(n_in_, other.n_in_);
+    std::swap(n_out_, other.n_out_);
+    return *this;
+  }
   ~Plan() { quern_plan_release(plan_); }
 
   // Runs on these addresses (byte_offset included) of tensors that are otherwise as prepared, with the prepared parameters; only the
   // stream and the workspace of `call` are read.
   Status try_run(std::initializer_list<const void *> in, std::initializer_list<void *> out, const Call &call = Call()) const {
+    if (n_in_ >= 0 && (in.size() != static_cast<std::size_t>(n_in_) || out.size() != static_cast<std::size_t>(n_out_)))
+      return Status(QUERN_E_ARGUMENT, "a plan of " + std::to_string(n_in_) + " inputs and " + std::to_string(n_out_) + " outputs, given " +
+                                          std::to_string(in.size()) + " and " + std::to_string(out.size()));
     quern_call own{};
     own.size = sizeof own;
     own.stream = call.stream_;
@@ -713,6 +740,7 @@ class Plan {
 
  private:
   quern_plan *plan_;
+  std::int32_t n_in_ = -1, n_out_ = -1; // -1: not known
 };
 
 inline Result<Plan> OpRef::try_prepare(const Views &in, const Views &out, const Call &call) const {
@@ -722,7 +750,7 @@ inline Result<Plan> OpRef::try_prepare(const Views &in, const Views &out, const 
   const Detail::Operands ins(in.at(), in.size()), outs(out.at(), out.size());
   if (status) status = Status::of(quern_op_prepare(op_, ins.n(), ins.at(), outs.n(), outs.at(), &bound.call, &plan));
   if (!status) return status;
-  return Plan(plan);
+  return Plan(plan, ins.n(), outs.n());
 }
 inline Plan OpRef::prepare(const Views &in, const Views &out, const Call &call) const { return try_prepare(in, out, call).value(); }
 
@@ -735,7 +763,8 @@ class Expression : public Op {
   explicit Expression(const std::string &text, const Context &ctx = Context()) : Op(try_compile(text, ctx).value()) {}
   static Result<Op> try_compile(const std::string &text, const Context &ctx = Context()) {
     quern_op *op = nullptr;
-    const Status status = Status::of(quern_op_compile(ctx.get(), text.c_str(), &op));
+    Status status = Detail::no_zero(text, "an expression");
+    if (status) status = Status::of(quern_op_compile(ctx.get(), text.c_str(), &op));
     if (!status) return status;
     return Op(op);
   }

@@ -14,7 +14,7 @@ static inline int qn_tvm_is_axes(const quern_op_info *info, int32_t k) {
   return quern_param_role(info, k) == QUERN_ROLE_AXES || quern_param_role(info, k) == QUERN_ROLE_AXIS;
 }
 
-/* Each returns 0, or -1 with an error raised; its sentence is quern_last_error(). */
+/* Each returns 0, or -1 with an error raised; its sentence is quern_last_error(). op: NULL where there was no memory for it. */
 int qn_tvm_call(quern_op *op, const qn_tvm_any *args, int32_t n, qn_tvm_any *result);
 int qn_tvm_doc(const quern_op *op, qn_tvm_any *result);
 int qn_tvm_metadata(const quern_op *op, qn_tvm_any *result);

@@ -254,6 +254,7 @@ static int call_tvm_alloc(quern_op *op, const qn_tvm_arguments *call, const quer
 int qn_tvm_call(quern_op *op, const qn_tvm_any *args, int32_t n, qn_tvm_any *result) {
   qn_tvm_number numbers[TVM_MAX_TENSORS];
   qn_tvm_arguments call; /* (not set to 0 as a whole, which would take longer than a small call) */
+  if (!op) return qn_tvm_raise("MemoryError"); /* for the process-wide context */
   call.info = quern_op_describe(op);
   call.args = args;
   call.n = n;

@@ -77,6 +77,7 @@ static void put_tvm_metadata(qn_tvm_text *text, const quern_op_info *info) {
 }
 
 static int give_tvm_text(void (*put)(qn_tvm_text *text, const quern_op_info *info), const quern_op *op, qn_tvm_any *result) {
+  if (!op) return qn_tvm_raise("MemoryError"); /* for the process-wide context */
   const quern_op_info *const info = quern_op_describe(op);
   qn_tvm_string_from_bytes *const string_from_bytes = qn_tvm_find_string_from_bytes();
   qn_tvm_text text = {0};

@@ -35,7 +35,7 @@ size_t qn_foreign_module(const char *name, size_t size);
  * knows: whether there is a function of a name. */
 const char *qn_foreign_sentence(quern_ctx *ctx, const char *name, int (*knows)(quern_ctx *ctx, const char *name), char write[QN_ADVICE_BYTES]);
 
-/* qn_above_table.refuse. */
+/* NOTFOUND for a name that other libraries have; else OK. */
 quern_status qn_foreign_refuse(quern_ctx *ctx, const char *name);
 
 #endif

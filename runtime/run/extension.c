@@ -9,6 +9,8 @@
 
 #include "core/op/registry.h"
 #include "core/base/status.h"
+#include "base/threads/thread_shield.h"
+#include "lang/foreign_names.h"
 #include "run/fused/fused_ops.h"
 #include "run/profile.h"
 #include "run/stage/row_reducers.h"
@@ -172,11 +174,6 @@ static qn_profile *profile_of(const quern_ctx *ctx) {
   return part->profile;
 }
 
-quern_status qn_extension_define(quern_ctx *ctx, const quern_op_def *def) {
-  qn_profile *profile = profile_of(ctx);
-  return profile ? qn_profile_define(profile, ctx, def) : qn_registry_register(ctx, def);
-}
-
 /* The limit of the host's options for a text; both readers have limits of their own. */
 static quern_status check_text(const quern_ctx *ctx, const char *what, size_t size) {
   const size_t limit = qn_extension_options(ctx)->text_limit;
@@ -253,6 +250,12 @@ static quern_status set_reducers(quern_ctx *ctx, run_extension *extension, qn_sp
   return QUERN_OK;
 }
 
+/* Whether a name is taken of a derivative that is to be made at need. */
+static quern_status check_derivative(quern_ctx *ctx, quern_op *const *ops, int32_t n, const char *name) {
+  if (!name || find_made(ops, n, name) || !qn_registry_find(ctx, name)) return QUERN_OK;
+  return qn_status_fail(QUERN_E_EXISTS, "%s: an op of this name is there already", name);
+}
+
 /* Adds a spec's ops to the context. Takes ownership of the ops, on failure too. digest: of all specs up to this one. */
 static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest digest, qn_spec_op **ops, int32_t n) {
   loaded_spec *made = malloc(sizeof *made + (size_t)n * sizeof made->ops[0]);
@@ -277,6 +280,7 @@ static quern_status add_spec(quern_ctx *ctx, run_extension *extension, qn_digest
   for (int32_t k = 0; k < n && status == QUERN_OK; k++) status = set_reducers(ctx, extension, ops[k], made->ops, made->n);
   for (int32_t k = 0; k < n && status == QUERN_OK; k++)
     status = qn_spec_scans_make(&extension->scans, &extension->reducers, ops[k], made->ops[k], &by);
+  for (int32_t k = 0; k < n && status == QUERN_OK; k++) status = check_derivative(ctx, made->ops, n, ops[k]->rule.info.backward);
   if (status == QUERN_OK) status = add_ops(ctx, n, made->ops);
   if (status) {
     qn_spec_scans_cut(&extension->scans, scans_before);
@@ -316,4 +320,61 @@ quern_status qn_extension_load_spec(quern_ctx *ctx, const char *name, const char
   }
   qn_generator_end_load(extension->generator);
   return status;
+}
+
+/* ---- Derivatives ---- */
+
+/* The op of a spec that `name` is the derivative of; NULL: there is none. */
+static const quern_op *derived_from(quern_ctx *ctx, const char *name) {
+  static const char end[] = "_backward";
+  char of[160]; /* names are shorter, with their namespace */
+  const size_t n = strlen(name);
+  if (n < sizeof end || n - (sizeof end - 1) >= sizeof of || strcmp(name + n - (sizeof end - 1), end) != 0) return NULL;
+  memcpy(of, name, n - (sizeof end - 1));
+  of[n - (sizeof end - 1)] = 0;
+  const quern_op *op = qn_registry_find(ctx, of);
+  if (!op || !op->fused || !op->builtin || !op->builtin->info.backward) return NULL;
+  return strcmp(op->builtin->info.backward, name) == 0 ? op : NULL;
+}
+
+/* Makes the derivative of a spec's op, unless another thread was quicker. */
+static quern_status make_derivative(quern_ctx *ctx, run_extension *extension, const quern_op *of) {
+  qn_spec_op **ops = NULL;
+  int32_t n = 0;
+  quern_status status = QUERN_OK;
+  qn_generator_begin_load(extension->generator);
+  if (!qn_registry_find(ctx, of->builtin->info.backward)) {
+    status = qn_generator_derivative(extension->generator, of->builtin->info.name, &ops, &n);
+    if (status == QUERN_OK) {
+      status = add_spec(ctx, extension, qn_fused_op_of(of)->digest, ops, n);
+      free(ops);
+    }
+  }
+  qn_generator_end_load(extension->generator);
+  return status;
+}
+
+static quern_status find_derivative(quern_ctx *ctx, const char *name, quern_op **op) {
+  const quern_op *of = derived_from(ctx, name);
+  if (!of) return QUERN_OK;
+  run_extension *extension = extension_of(ctx);
+  const int shield = qn_thread_shield();
+  const quern_status status = extension ? make_derivative(ctx, extension, of) : no_memory(name);
+  qn_thread_unshield(shield);
+  *op = qn_registry_find(ctx, name);
+  return *op ? QUERN_OK : status;
+}
+
+quern_status qn_extension_find(quern_ctx *ctx, const char *name, quern_op **op) {
+  const quern_status status = find_derivative(ctx, name, op);
+  return status || *op ? status : qn_foreign_refuse(ctx, name);
+}
+
+/* A derivative that is taken over by a host is made before. */
+quern_status qn_extension_define(quern_ctx *ctx, const quern_op_def *def) {
+  quern_op *derivative = NULL;
+  qn_profile *profile = profile_of(ctx);
+  const quern_status status = qn_registry_find(ctx, def->name) ? QUERN_OK : find_derivative(ctx, def->name, &derivative);
+  if (status) return status;
+  return profile ? qn_profile_define(profile, ctx, def) : qn_registry_register(ctx, def);
 }

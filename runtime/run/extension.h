@@ -12,6 +12,7 @@
 void *qn_extension_create(quern_ctx *ctx, const quern_options *options);
 void qn_extension_destroy(void *extension);
 quern_status qn_extension_define(quern_ctx *ctx, const quern_op_def *def);
+quern_status qn_extension_find(quern_ctx *ctx, const char *name, quern_op **op);
 
 /* The options of a context, with copies of their strings; all 0 by default. */
 const quern_options *qn_extension_options(const quern_ctx *ctx);
@@ -28,7 +29,7 @@ quern_status qn_extension_compile(quern_ctx *ctx, const char *text, quern_op **o
 /* The fused op that compiles kernels for a built-in op; valid as long as its context. As qn_backend.stand_in. */
 quern_status qn_extension_stand_in(const quern_op *op, const uint8_t *dtypes, qn_decision *decision);
 
-/* Adds the ops of a spec to the context: all, or none. */
+/* Adds the ops of a spec to the context: all, or none. The derivatives of bodies come when they are first found. */
 quern_status qn_extension_load_spec(quern_ctx *ctx, const char *name, const char *text, size_t size);
 
 #endif

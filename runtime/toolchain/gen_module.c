@@ -28,7 +28,7 @@ struct quern_gen_state {
 typedef struct service_call {
   quern_gen_state *state;
   const char *method;
-  const char *name, *text; /* load_spec, program */
+  const char *name, *text; /* load_spec, derivative, program */
   size_t size;
   const quern_gen_request *request; /* source */
   int32_t *items_per_thread;                    /* source */
@@ -335,6 +335,12 @@ static quern_gen_kind load_spec(quern_gen_state *state, const char *name, const 
   return call.kind;
 }
 
+static quern_gen_kind derivative(quern_gen_state *state, const char *op, quern_gen_answer *answer) {
+  service_call call = {.state = state, .method = "derivative", .name = op, .text = "", .answer = answer};
+  protect(&call, run_request);
+  return call.kind;
+}
+
 static void forget(quern_gen_state *state) {
   quern_gen_answer answer;
   service_call call = {.state = state, .method = "forget", .answer = &answer};
@@ -359,4 +365,4 @@ static quern_gen_kind source(quern_gen_state *state, const quern_gen_request *re
 
 __attribute__((visibility("default"))) extern const quern_gen_interface quern_gen_module;
 const quern_gen_interface quern_gen_module = {QUERN_GEN_ABI, QUERN_GEN_VERSION, open_state, close_state,
-                                           load_spec,     forget,            program,    source};
+                                           load_spec,     derivative,        forget,     program,    source};

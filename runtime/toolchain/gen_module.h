@@ -10,7 +10,7 @@
 
 #include "build_id.h" /* generated: QN_BUILD_ID */
 
-#define QUERN_GEN_ABI 4
+#define QUERN_GEN_ABI 5
 #define QUERN_GEN_VERSION QN_BUILD_ID /* a module of other sources is not used */
 #define QUERN_GEN_SYMBOL "quern_gen_module"
 
@@ -62,9 +62,11 @@ typedef struct quern_gen_interface {
   quern_gen_kind (*open)(void *(*resize)(void *memory, size_t size), const quern_gen_limits *limits, quern_gen_state **state,
                          quern_gen_answer *answer);
   void (*close)(quern_gen_state *state);
-  /* Loads a spec. The answer has its ops, in the format of gen/service.lua. */
+  /* Loads a spec. The answer has its ops, in the format of gen/service.lua, without the derivatives of their bodies. */
   quern_gen_kind (*load_spec)(quern_gen_state *state, const char *name, const char *text, size_t size,
                               quern_gen_answer *answer);
+  /* The derivative of an op, in the same format. */
+  quern_gen_kind (*derivative)(quern_gen_state *state, const char *op, quern_gen_answer *answer);
   /* Removes the ops of the last spec that was loaded. */
   void (*forget)(quern_gen_state *state);
   /* As qn_generator_program and qn_generator_source of generator.h. */

@@ -258,7 +258,7 @@ static quern_status status_of(quern_gen_kind kind) {
 
 /* A request to the module: one of its functions and its arguments. */
 typedef struct module_request {
-  enum { LOAD_SPEC, PROGRAM, SOURCE } what;
+  enum { LOAD_SPEC, DERIVATIVE, PROGRAM, SOURCE } what;
   const char *name, *text;
   size_t size;
   const quern_gen_request *source;
@@ -268,6 +268,7 @@ typedef struct module_request {
 static quern_gen_kind ask(quern_gen_state *state, const module_request *request, quern_gen_answer *answer) {
   switch (request->what) {
     case LOAD_SPEC: return module->load_spec(state, request->name, request->text, request->size, answer);
+    case DERIVATIVE: return module->derivative(state, request->name, answer);
     case PROGRAM: return module->program(state, request->name, request->text, answer);
     default: return module->source(state, request->source, answer, request->items_per_thread);
   }
@@ -354,17 +355,31 @@ quern_status qn_generator_source(qn_generator *generator, const qn_source_reques
 
 /* ---- Specs ---- */
 
+/* 0: out of memory. Frees the bytes. */
+static int unpack(qn_bytes *packed, qn_spec_op ***ops, int32_t *n_ops) {
+  *ops = qn_spec_ops_unpack(packed, n_ops);
+  free(packed->data);
+  return *ops != NULL;
+}
+
+static quern_status no_memory(void) { return qn_status_fail(QUERN_E_MEMORY, "the generator is out of memory"); }
+
+quern_status qn_generator_derivative(qn_generator *generator, const char *op, qn_spec_op ***ops, int32_t *n_ops) {
+  const module_request request = {.what = DERIVATIVE, .name = op};
+  qn_bytes packed;
+  const quern_status status = call(generator, &request, &packed);
+  return status || unpack(&packed, ops, n_ops) ? status : no_memory();
+}
+
 quern_status qn_generator_load_spec(qn_generator *generator, const char *name, const char *text, size_t size, qn_spec_op ***ops,
                                     int32_t *n_ops) {
   const module_request request = {.what = LOAD_SPEC, .name = name, .text = text ? text : "", .size = size};
   qn_bytes packed;
   quern_status status = call(generator, &request, &packed);
   if (status) return status;
-  *ops = qn_spec_ops_unpack(&packed, n_ops);
-  free(packed.data);
-  if (*ops) return QUERN_OK;
+  if (unpack(&packed, ops, n_ops)) return QUERN_OK;
   qn_generator_forget_spec(generator);
-  return qn_status_fail(QUERN_E_MEMORY, "the generator is out of memory");
+  return no_memory();
 }
 
 void qn_generator_forget_spec(qn_generator *generator) {

@@ -26,11 +26,14 @@ void qn_generator_end_load(qn_generator *generator);
 /* "ready", "not loaded yet", or why the module cannot be used; static. */
 const char *qn_generator_state(void);
 
-/* Loads a spec into this generator: all of its ops or none. *ops: a malloc'ed array of *n_ops. Errors: UNSUPPORTED (no
+/* Loads a spec into this generator: all of its ops or none, without the derivatives of their bodies. *ops: a malloc'ed array of *n_ops. Errors: UNSUPPORTED (no
  * module; an op that moves or casts, or of no built dtype), SYNTAX with the places, EXISTS (names are taken, and nothing else
  * is wrong), LIMIT, MEMORY. One load at a time. Needs 64 KiB of stack, as all functions here do. */
 quern_status qn_generator_load_spec(qn_generator *generator, const char *name, const char *text, size_t size,
                                     qn_spec_op ***ops, int32_t *n_ops);
+
+/* The derivative of an op of a spec that has one: as qn_generator_load_spec. Errors: LIMIT (its graph, its steps), UNSUPPORTED, MEMORY. */
+quern_status qn_generator_derivative(qn_generator *generator, const char *op, qn_spec_op ***ops, int32_t *n_ops);
 
 /* Removes the ops of the last spec that was loaded. */
 void qn_generator_forget_spec(qn_generator *generator);

@@ -301,6 +301,69 @@ agrees("sqrt", { grad = 2.0, x = 4.0, out = 2.0 }, "acme.sqrt2", 0.5)
 agrees("clip", { grad = 2.0, x = 0.25, min = -1.0, max = 1.0 }, "acme.clip2", 2.0)
 agrees("clip", { grad = 2.0, x = 3.0, min = -1.0, max = 1.0 }, "acme.clip2", 0.0)
 
+---------------------------------------------------------------------------------------------------- what is foreseen, and made at need
+
+-- The same ops with derivatives that are made when they are asked for: the same ones exist, and are the same.
+local nested = {}
+for k = 0, 40 do
+  nested[#nested + 1] = string.format('func "deep_%d" { args = "x, y", body = "%s" }', k,
+                                      k == 0 and "floor(x) + y" or string.format("deep_%d(y, x) * deep_%d(x + %d, x)", k - 1, k - 1, k))
+end
+for _, row in ipairs { { "acme.f2", "deep_2(x, 3)" }, { "acme.only_floor", "floor(x)" }, { "acme.bits", "deep_1(as_f32(as_i32(x)), 1)" },
+                       { "acme.held", "deep_1(2, 1) * x" }, { "acme.calls", "acme.f2(x) + acme.bits(floor(x))" },
+                       { "acme.unheld", "acme.f2(x) + acme.bits(x)" } } do
+  nested[#nested + 1] = string.format('unary "%s" { doc = "d", dtypes = "f32", body = "%s" }', row[1], row[2])
+end
+local function compare(what, spec_text)
+  local all, lazy = model_of(spec_text), main.builtin_model(root)
+  local why = spec.load(lazy, "user.lua", spec_text)
+  assert(#why == 0, why[1])
+  for k = #lazy.ops, 1, -1 do -- not those that are declared
+    local op = lazy.ops[k]
+    local of = op.backward_of and lazy.op_of_name[op.backward_of]
+    if of and not of.grad and kinds.of(op).has_body then
+      derive.forget(lazy, of)
+      table.remove(lazy.ops, k)
+    end
+  end
+  derive.expect(lazy, 1)
+  local n, n_made, different = 0, 0, {}
+  for _ in pairs(lazy.foreseen) do n = n + 1 end
+  for k = 1, #lazy.ops do
+    local op = lazy.ops[k]
+    local wanted = all.op_of_name[op.name]
+    local backward, other = op.backward and rawget(lazy.op_of_name, op.backward) == nil and lazy.op_of_name[op.backward], all.op_of_name[wanted.backward]
+    local is_same = op.backward == wanted.backward
+    if backward then
+      n_made = n_made + 1
+      is_same = is_same and inputs_of(backward) == inputs_of(other) and table.concat(backward.reads, " ") == table.concat(other.reads, " ")
+        and table.concat(backward.by, " ") == table.concat(other.by, " ") and backward.doc == other.doc
+    end
+    if not is_same then different[#different + 1] = op.name end
+  end
+  tap.is(table.concat(different, " "), "", "%s: what is foreseen exists, and is made the same", what)
+  tap.ok(n_made > 0 and n >= n_made and next(lazy.foreseen) == nil, "  %d were foreseen, all were made, %d of them for others", n, n - n_made)
+  return lazy
+end
+compare("the library's", text)
+local deep = compare("nested functions", table.concat(nested, "\n"))
+tap.ok(deep.op_of_name["acme.calls"].backward and not deep.op_of_name["acme.unheld"].backward, "  one that has none may be called where nothing is derived by")
+
+-- In time linear in the text, however large the graph would be; that it is too large is told to who asks for it.
+local huge = main.builtin_model(root)
+errors = spec.load(huge, "user.lua", table.concat(nested, "\n") .. '\nunary "acme.huge" { doc = "d", dtypes = "f32", body = "deep_30(x, 1)" }')
+tap.is(#errors, 0, "functions nested 30 deep, each calls the one before twice")
+local before, n_steps = #huge.ops, 0
+debug.sethook(function() n_steps = n_steps + 1 end, "", 10000)
+local foreseen = derive.foresee(huge, huge.op_of_name["acme.huge"])
+debug.sethook()
+tap.ok(foreseen and #huge.ops == before, "  its derivative is foreseen")
+tap.ok(n_steps < 100, "  in %d times 10,000 steps", n_steps)
+local is_made, said = pcall(function() return huge.op_of_name["acme.huge_backward"] end)
+tap.ok(not is_made and said.refused == "limit", "  and refused where it is asked for")
+is_made, said = pcall(function() return huge.op_of_name["acme.huge_backward"] end)
+tap.ok(not is_made and said.refused == "limit", "  again, too")
+
 ---------------------------------------------------------------------------------------------------- what is refused
 
 local function refuses(fields, wanted)

@@ -240,8 +240,8 @@ static void check_described(qn_generator *g) {
       "unary \"acme.wide\" { doc = \"d\", dtypes = \"f64\", result = \"u8\", body = [[ (u8)x ]] }";
   quern_status s = qn_generator_load_spec(g, "acme.lua", text, sizeof text - 1, &ops, &n);
   is_int(s, QUERN_OK, "a spec of six ops is taken");
-  is_int(n, 8, "  with the derivatives of two"); /* pick's and swish's */
-  if (s || n != 8) bail("%d ops: %s", n, quern_last_error());
+  is_int(n, 6, "  without their derivatives");
+  if (s || n != 6) bail("%d ops: %s", n, quern_last_error());
   const qn_builtin *swish = &ops[0]->rule, *pick = &ops[1]->rule, *over = &ops[2]->rule;
   is_str(swish->info.name, "acme.swish", "their order is the file's");
   is_str(swish->info.doc, "x, gated", "doc");
@@ -273,6 +273,18 @@ static void check_described(qn_generator *g) {
   ok(own->own == 1u << QN_F16 && !split->own, "kernels of f16 itself");
   ok(wide->promotion == QN_PROMOTION_DOUBLE && wide->results[0] == QN_U8, "f64 alone takes all");
   is_str(wide->info.args[0].dtypes, "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64", "  and says so");
+  is_str(swish->info.backward, "acme.swish_backward", "the name of a derivative");
+  ok(!over->info.backward && !split->info.backward, "  not where there is none");
+  qn_spec_op **derivative = NULL;
+  int32_t n_derivatives = 0;
+  is_int(qn_generator_derivative(g, pick->info.name, &derivative, &n_derivatives), QUERN_OK, "the derivative of one");
+  if (n_derivatives != 1) bail("%d derivatives", n_derivatives);
+  const quern_op_info *of_pick = &derivative[0]->rule.info;
+  is_str(of_pick->name, "acme.pick_backward", "  named");
+  ok(of_pick->n_in == 2 && of_pick->n_out == 2 && strcmp(of_pick->args[1].name, "c") == 0, "  of grad and the condition alone");
+  free(derivative[0]);
+  free(derivative);
+  is_int(qn_generator_derivative(g, "acme.over", &derivative, &n_derivatives), QUERN_E_NOTFOUND, "of an op without one");
   for (int32_t k = 0; k < n; k++) free(ops[k]);
   free(ops);
 
@@ -394,7 +406,7 @@ static void check_refused(qn_generator *g) {
 #endif
   int n = -1;
   is_int(load(g, "s.lua", BODY("x"), strlen(BODY("x")), &n), QUERN_OK, "after all that the name is free, and taken");
-  is_int(n, 2, "  once, and its derivative");
+  is_int(n, 1, "  once");
   is_int(load(g, "s.lua", "-- nothing\n", 11, &n), QUERN_OK, "a spec without ops");
   is_int(n, 0, "  has none");
 }

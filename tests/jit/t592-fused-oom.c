@@ -135,6 +135,7 @@ static void scenario_spec(void) {
       quern_op_release(op);
     }
     if (fine(quern_op_find(ctx, "acme.thrice", &op), "find")) quern_op_release(op);
+    if (fine(quern_op_find(ctx, "acme.thrice_backward", &op), "find its derivative")) quern_op_release(op);
   } else if (quern_op_find(ctx, "acme.thrice", &op) == QUERN_OK) { /* all or none */
     n_wrong++;
     quern_op_release(op);

@@ -156,6 +156,62 @@ static void test_host_names(const spec_tier *tier) {
   quern_ctx_release(ctx);
 }
 
+/* ---- Derivatives ------------------------------------------------------------------------------------------------ */
+
+static void test_derivatives(const spec_tier *tier) {
+  quern_ctx *ctx = ctx_of(tier->jit);
+  const int32_t before = quern_op_count(ctx);
+  quern_op *op = NULL;
+  is_int(load_spec(ctx, "one.lua",
+              "unary \"acme.cube\" { doc = \"c\", dtypes = floating, body = [[ x * x * x ]] }\n"
+              "binary \"acme.two\" { doc = \"t\", dtypes = floating, body = [[ acme.cube(x) * y ]] }\n"
+              "unary \"acme.given\" { doc = \"g\", dtypes = floating, body = [[ x * 2 ]], grad = [[ grad * 2 ]] }\n"
+              "unary \"acme.bits\" { doc = \"b\", dtypes = { \"f32\" }, body = [[ as_f32(as_i32(x)) ]] }\n"
+              "unary \"acme.over\" { doc = \"o\", dtypes = floating, body = [[ x * 5 ]] }\n"),
+         QUERN_OK, "%s: ops with derivatives", tier->name);
+  is_int(quern_op_count(ctx), before + 5 + 1, "  that which is written is there, the others are made when they are asked for");
+  quern_op *cube = op_named(ctx, "acme.cube"), *bits = op_named(ctx, "acme.bits");
+  is_str(quern_op_describe(cube)->backward, "acme.cube_backward", "  what exists is named");
+  ok(!quern_op_describe(bits)->backward, "  what does not is not");
+  is_int(quern_op_find(ctx, "acme.bits_backward", &op), QUERN_E_NOTFOUND, "  nor found");
+  is_int(quern_op_find(ctx, "acme.cub_backward", &op), QUERN_E_NOTFOUND, "  nor is that of no op");
+  is_int(quern_op_find(ctx, "_backward", &op), QUERN_E_NOTFOUND, "  nor that of no name");
+
+  /* by an expression, of several outputs, in a spec */
+  quern_op *sum = op_from(ctx, "acme.two_backward.grad_x(x, x, x) + acme.two_backward.grad_y(x, x, x)");
+  gives(sum, 2, 2 * (12 * 2) + 2 * 8, "  one of two outputs in an expression");
+  quern_op *third = op_from(ctx, "grad(acme.cube(x * 2), x)");
+  gives(third, 1, 24, "  by grad(...)");
+  is_int(load_spec(ctx, "two.lua", "unary \"acme.uses\" { doc = \"u\", dtypes = floating, body = [[ acme.over_backward(x) ]] }\n"), QUERN_OK,
+         "  one in another spec's body");
+  quern_op *uses = op_named(ctx, "acme.uses");
+  gives(uses, 3, 15, "    is computed");
+  is_int(load_spec(ctx, "bad.lua", "unary \"acme.over_backward\" { doc = \"u\", dtypes = floating, body = [[ x ]] }\n"), QUERN_E_EXISTS,
+         "  its name is taken");
+  quern_op *found = op_named(ctx, "acme.over_backward");
+  gives(found, 3, 15, "  it can be called");
+  is_int(quern_op_find(ctx, "acme.over_backward", &op), QUERN_OK, "  and found again");
+  ok(op == found, "    the same one");
+
+  /* a host's function */
+  const quern_op_def over = {.size = sizeof over, .name = "acme.bits_backward", .n_in = 1, .n_out = 1, .call = forty_two};
+  const quern_op_def before_it = {.size = sizeof before_it, .name = "acme.late_backward", .n_in = 2, .n_out = 1, .call = forty_two};
+  is_int(quern_op_register(ctx, &over), QUERN_OK, "  an op of the host's where there is none");
+  is_int(quern_op_register(ctx, &before_it), QUERN_OK, "  one of the name of a derivative");
+  is_int(load_spec(ctx, "late.lua", "unary \"acme.late\" { doc = \"l\", dtypes = floating, body = [[ x * x ]] }\n"), QUERN_E_EXISTS,
+         "    that a spec would have");
+  const quern_op_def instead = {.size = sizeof instead, .name = "acme.ours_backward", .n_in = 2, .n_out = 1, .call = forty_two};
+  const quern_op_def wrong = {.size = sizeof wrong, .name = "acme.ours_backward", .n_in = 5, .n_out = 1, .call = forty_two};
+  is_int(load_spec(ctx, "ours.lua", "unary \"acme.ours\" { doc = \"l\", dtypes = floating, body = [[ x * x ]] }\n"), QUERN_OK, "  a spec");
+  is_int(quern_op_register(ctx, &wrong), QUERN_E_ARGUMENT, "    a function of the host's for its derivative, of other operands");
+  is_int(quern_op_register(ctx, &instead), QUERN_OK, "    of the same");
+  quern_op *ours = op_from(ctx, "grad(acme.ours(x), x)");
+  gives(ours, 4, 8, "    expressions go on with the spec's");
+  quern_op_release(op), quern_op_release(found), quern_op_release(uses), quern_op_release(third), quern_op_release(sum);
+  quern_op_release(cube), quern_op_release(bits), quern_op_release(ours);
+  quern_ctx_release(ctx);
+}
+
 static void test_where(void) {
   quern_ctx *ctx = ctx_of(QUERN_JIT_OFF);
   const char *text = "unary \"acme.f\" { doc = \"f\", dtypes = floating, body = [[ x + 1 ]] }\n";
@@ -302,6 +358,14 @@ static void *load_and_use(void *arg) {
     }
     quern_op_release(op);
     quern_op_release(expression);
+    /* Derivatives are made when they are asked for, one's own and one that all ask for. */
+    snprintf(name, sizeof name, "acme.f%d_backward", i);
+    if (quern_op_find(c->ctx, name, &op)) return "its own derivative is not found";
+    if (value_of(op, 2, &status) != (float)(2 * i) || status) return "its own derivative is wrong";
+    quern_op_release(op);
+    if (quern_op_compile(c->ctx, "grad(acme.shared(x), x) + x * 0", &expression)) return "the derivative of all in an expression";
+    if (value_of(expression, 3, &status) != 7 || status) return "the derivative of all is wrong";
+    quern_op_release(expression);
     /* All want the same one: one brings it. */
     snprintf(text, sizeof text, "unary \"acme.common%d\" { doc = \"c\", dtypes = floating, body = [[ x - 1 ]] }\n",
              turn);
@@ -335,7 +399,7 @@ static void test_threads(const spec_tier *tier) {
   ok(!trouble, "%s: 12 threads load specs into one context and use them %s", tier->name, trouble ? trouble : "");
   is_int(c.n_loaded, 3, "  of a spec that all bring one comes in");
   is_int(c.n_exists, 3 * N - 3, "  the others are told so");
-  is_int(quern_op_count(c.ctx), before + 2 * (1 + 3 * N + 3), "  all ops are there, and their derivatives");
+  is_int(quern_op_count(c.ctx), before + 2 * (1 + 3 * N) + 3, "  all ops are there, and the derivatives that were asked for, once each");
   quern_op_release(c.shared);
   quern_ctx_release(c.ctx);
 }
@@ -370,6 +434,7 @@ static void *specs_on_small_stack(void *arg) {
   quern_op *op = op_named(ctx, "acme.deep");
   if (value_of(op, 3, &status) != 3 || status) return (void *)2;
   quern_op_release(op);
+  if (!is_there(ctx, "acme.deep_backward")) return (void *)3;
   quern_ctx_release(ctx);
   return NULL;
 }
@@ -442,6 +507,7 @@ int main(int argc, char **argv) {
   for (int w = 0; w < n_spec_tiers; w++) {
     test_snapshots(&spec_tiers[w]);
     test_host_names(&spec_tiers[w]);
+    test_derivatives(&spec_tiers[w]);
     test_threads(&spec_tiers[w]);
   }
   test_where();

@@ -740,6 +740,9 @@ static void test_odd(void) {
     int is_right = 1;
     for (int64_t j = 0; j < ref_n_elements(&y.t); j++) is_right &= ref_get(y.d, (char *)y.t.data + j * ref_dtype_size(y.d)) == ref_from_double(y.d, cases[i].wanted);
     ok(is_right && ref_n_elements(&y.t) > 0, "  every element is %g", (double)cases[i].wanted);
+    DLTensor *none = NULL;
+    is_int(quern_op_call(op, info->n_in, in, 1, &none, &call), QUERN_E_ARGUMENT, "  not without an output");
+    has_str(quern_last_error(), "the tensor is NULL", "    said");
     for (int k = 0; k < 2; k++) operand_free(&x[k]);
     operand_free(&y);
     quern_op_release(op);

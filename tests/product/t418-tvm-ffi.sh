@@ -40,6 +40,28 @@ try '  all checks pass' runs "$work/library"
 try 'one without it' caller alone
 try '  all checks pass' runs "$work/alone"
 
+# no memory for the ops themselves
+cat >"$work/lacking.c" <<'C'
+#include <stdlib.h>
+#include <string.h>
+#include "abi/tvm_ffi_abi.h"
+#include "acme.h"
+extern qn_tvm_function __tvm_ffi_add, __tvm_ffi__doc_add, __tvm_ffi__metadata_add;
+static int is_refused = 1;
+void *asked(size_t size) { return is_refused ? NULL : malloc(size); }
+int main(void) {
+  qn_tvm_any result = {0}, none[3] = {{0}};
+  qn_tvm_function *const all[] = {__tvm_ffi_add, __tvm_ffi__doc_add, __tvm_ffi__metadata_add};
+  for (int k = 0; k < 3; k++)
+    if (all[k](NULL, none, 3, &result) != -1 || !strstr(acme_last_error(), "out of memory")) return 1 + k;
+  is_refused = 0;
+  return all[0](NULL, none, 3, &result) != -1 || strncmp(acme_last_error(), "add: input 1", 12) ? 9 : 0;
+}
+C
+try 'one without memory' gcc -std=gnu11 -O0 -w -I"$source/runtime" -I"$source/include" -I"$work/single" -Dmalloc=asked -c -o "$work/acme.o" "$work/single/acme.c"
+try '  built' gcc -std=gnu11 -O0 -I"$source/runtime" -I"$source/include" -I"$work/single" -o "$work/lacking" "$work/lacking.c" "$work/acme.o" -lpthread -lm
+try '  is told so' "$work/lacking"
+
 # ---- a tree, by CMake, and by sources.txt
 try 'a tree' generate --abi tvm-ffi --prefix acme --spec "$work/mine.lua" --ops add --dtypes f32 --out "$work/tree"
 for compiler in gcc clang-19; do

@@ -70,7 +70,7 @@ with tempfile.TemporaryDirectory() as folder:
         ops = quiet.load_spec(spec("twice.lua", SPEC.format("twice") + SPEC.format("again")))
     except NotImplementedError as refused:
         ops = None
-        skip(21, str(refused))
+        skip(25, str(refused))
     if ops:
         is_([op.__name__ for op in ops], ["acme.again", "acme.twice"], "the ops of a spec, by name")
         is_((ops[1].doc, ops[1].params), ("Twice x and more.", {"more": 0.0}), "described as it says")
@@ -79,6 +79,9 @@ with tempfile.TemporaryDirectory() as folder:
         ok("acme.twice" in quiet.ops() and "acme.twice" not in quern.ops(), "and only there")
         raises(KeyError, lambda: quern.op("acme.twice"), "not in the default one")
         is_(quiet.load_spec(os.path.join(folder, "twice.lua")), ops, "once more: the same")
+        ok(ops[1].backward == "acme.twice_backward" not in quiet.ops(), "its derivative has a name, and is made when it is asked for")
+        is_(quiet.op("acme.twice_backward")(x).tolist(), [2.0, 4.0], "  it is that")
+        ok("acme.twice_backward" in quiet.ops(), "  then it is listed")
         norm, = quiet.load_spec(spec("norm.lua", 'reduction "acme.hypot_sum" {\n  doc = "The norm.", dtypes = floating,'
                                      ' lift = "x * x", combine = "a + b", finish = "sqrt(a)",\n}\n'))
         pairs = quern.asarray([[3.0, 4.0], [5.0, 12.0]])
@@ -102,6 +105,8 @@ with tempfile.TemporaryDirectory() as folder:
         is_(mine.__name__, "acme.mine", "in the default context")
         ok("acme.mine" in quern.ops() and quern.call("acme.mine", x).tolist() == [2.0, 4.0], "found there")
         raises(KeyError, lambda: quern.op("acme.mine2"), "names near it", "acme.mine")
+        derivative = quern.op("acme.mine_backward")
+        ok(pickle.loads(pickle.dumps(derivative)) is derivative, "its derivative, pickled by the spec")
 
 # ---- Contexts ----
 

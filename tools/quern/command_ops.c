@@ -193,7 +193,18 @@ static int32_t list_part(quern_op *const *ops, int32_t n, int part, list_form fo
   return n_listed;
 }
 
+/* Has the derivatives of specs' ops made, which come behind their ops. One that is too large is none of the ops. */
+static void ask_for_derivatives(quern_ctx *ctx) {
+  quern_op *op, *backward;
+  for (int32_t k = 0; k < quern_op_count(ctx) && quern_op_at(ctx, k, &op) == QUERN_OK; k++) {
+    const char *name = quern_op_describe(op)->backward;
+    if (name && quern_op_find(ctx, name, &backward) == QUERN_OK) quern_op_release(backward);
+    quern_op_release(op);
+  }
+}
+
 static int list_ops(quern_ctx *ctx, list_form form, const char *filter) {
+  ask_for_derivatives(ctx);
   const int32_t n = quern_op_count(ctx);
   int32_t n_ops = 0, n_listed = 0;
   quern_op **ops = calloc((size_t)n + 1, sizeof ops[0]);

@@ -20,9 +20,11 @@ quern_ctx *context_own(context_object *self) {
 }
 
 static quern_status find(const context_object *self, const char *name, quern_op **op) {
-  if (!self->is_default) return quern_op_find(self->ctx, name, op);
-  quern_status status = quern_op_find(NULL, name, op);
-  return status == QUERN_E_NOTFOUND && self->ctx ? quern_op_find(self->ctx, name, op) : status;
+  PyThreadState *thread = PyEval_SaveThread(); /* a derivative of a spec's op may be made now */
+  quern_status status = quern_op_find(self->is_default ? NULL : self->ctx, name, op);
+  if (self->is_default && status == QUERN_E_NOTFOUND && self->ctx) status = quern_op_find(self->ctx, name, op);
+  PyEval_RestoreThread(thread);
+  return status;
 }
 
 /* Built-in ops have kernels; those of a spec's op may be compiled in any call. */

@@ -70,21 +70,21 @@ static PyObject *text_of(const char *path) {
 
 /* ---- Ops ---- */
 
-/* Adds the name of the op's derivative to a set. */
-static int add_derivative(PyObject *derivatives, PyObject *op) {
+/* Adds the name of the op's derivative to a set, and notes it as the spec's: the library makes many derivatives when they are first found. */
+static int add_derivative(context_object *self, PyObject *derivatives, PyObject *op, PyObject *path) {
   const char *backward = ((op_object *)op)->info->backward;
   PyObject *name = backward ? PyUnicode_FromString(backward) : NULL;
-  const int failed = backward && (!name || PySet_Add(derivatives, name));
+  const int failed = backward && (!name || PySet_Add(derivatives, name) || PyDict_SetItem(self->spec_of, name, path));
   Py_XDECREF(name);
   return failed ? -1 : 0;
 }
 
-/* The ops of these names, without backward ops of others among them. */
-static PyObject *ops_of(context_object *self, PyObject *names) {
+/* The ops of these names, of a spec, without backward ops of others among them. */
+static PyObject *ops_of(context_object *self, PyObject *names, PyObject *path) {
   PyObject *derivatives = PySet_New(NULL), *ops = derivatives ? PyList_New(0) : NULL, *list = ops ? PyList_New(0) : NULL;
   for (Py_ssize_t k = 0; list && k < PyTuple_Size(names); k++) {
     PyObject *op = context_find(self, PyTuple_GetItem(names, k));
-    if (!op || PyList_Append(ops, op) || add_derivative(derivatives, op)) Py_CLEAR(list);
+    if (!op || PyList_Append(ops, op) || add_derivative(self, derivatives, op, path)) Py_CLEAR(list);
     Py_XDECREF(op);
   }
   for (Py_ssize_t k = 0; list && k < PyTuple_Size(names); k++) {
@@ -105,7 +105,7 @@ static PyObject *note_ops(context_object *self, PyObject *before, PyObject *path
   int failed = !sorted;
   for (Py_ssize_t k = 0; !failed && k < PyTuple_Size(sorted); k++)
     failed = PyDict_SetItem(self->spec_of, PyTuple_GetItem(sorted, k), path);
-  PyObject *ops = failed ? NULL : ops_of(self, sorted);
+  PyObject *ops = failed ? NULL : ops_of(self, sorted, path);
   Py_XDECREF(sorted);
   Py_XDECREF(names);
   Py_DECREF(before);

@@ -115,7 +115,7 @@ typedef struct qn_above_table {
   quern_status (*define)(quern_ctx *ctx, const quern_op_def *def); /* before qn_registry_register */
   void *(*take)(size_t bytes);  /* memory in place of the stack, aligned to 64; NULL: there is none */
   void (*give)(void *const *taken);
-  quern_status (*refuse)(quern_ctx *ctx, const char *name); /* NOTFOUND for a name that other libraries have; else OK */
+  quern_status (*find)(quern_ctx *ctx, const char *name, quern_op **op); /* what is made at need; NOTFOUND: other libraries have the name */
 } qn_above_table;
 
 extern const qn_above_table qn_above;

@@ -111,9 +111,9 @@ quern_status quern_op_find(quern_ctx *ctx, const char *name, quern_op **op) {
   if (!name) return refuse_null("op_find", "the name");
   if (!(ctx = take_ctx(ctx))) return QUERN_E_MEMORY;
   quern_op *found = qn_registry_find(ctx, name);
+  const quern_status status = !found && qn_above.find ? qn_above.find(ctx, name, &found) : QUERN_OK;
   if (found) return give_op(found, op);
-  const quern_status foreign = qn_above.refuse ? qn_above.refuse(ctx, name) : QUERN_OK;
-  if (foreign) return foreign;
+  if (status) return status;
   qn_guess guess = qn_guess_begin(name);
   qn_registry_guess(ctx, &guess);
   const char *nearest = guess.nearest ? guess.nearest : "";

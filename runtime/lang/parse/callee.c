@@ -30,6 +30,16 @@ static const qn_function *find_function(const char *name) {
   return NULL;
 }
 
+quern_status qn_callee_op(quern_ctx *ctx, const char *name, const quern_op **op) {
+  static const char end[] = "_backward";
+  const size_t n = strlen(name);
+  quern_op *found = qn_registry_find(ctx, name);
+  quern_status status = QUERN_OK;
+  if (!found && n > sizeof end - 1 && strcmp(name + n - (sizeof end - 1), end) == 0) status = qn_above.find(ctx, name, &found);
+  *op = found;
+  return found || status == QUERN_E_NOTFOUND ? QUERN_OK : status;
+}
+
 static int is_known(quern_ctx *ctx, const char *name) { return find_function(name) || qn_registry_find(ctx, name); }
 
 static quern_status refuse_unknown(quern_ctx *ctx, const qn_source *source, const qn_token *token, const char *name) {
@@ -67,20 +77,22 @@ static quern_status check_op(const qn_source *source, const qn_token *token, con
                         SHOWN(source, token), traits->refusal);
 }
 
-/* The op and the index of the output of NAME.OUTPUT; NULL: there is none. Cuts ".OUTPUT" off the name. */
-static const quern_op *find_output(quern_ctx *ctx, char *name, uint8_t *which) {
+/* The op and the index of the output of NAME.OUTPUT; *op NULL: there is none. Cuts ".OUTPUT" off the name. */
+static quern_status find_output(quern_ctx *ctx, char *name, uint8_t *which, const quern_op **op) {
   char *dot = strrchr(name, '.');
-  if (!dot) return NULL;
+  const quern_op *found = NULL;
+  *op = NULL;
+  if (!dot) return QUERN_OK;
   *dot = 0;
-  const quern_op *op = qn_registry_find(ctx, name);
-  const quern_op_info *info = op && op->builtin ? &op->builtin->info : NULL;
-  for (int32_t k = 0; info && info->n_out > 1 && k < info->n_out; k++) {
+  const quern_status status = qn_callee_op(ctx, name, &found);
+  const quern_op_info *info = found && found->builtin ? &found->builtin->info : NULL;
+  for (int32_t k = 0; info && info->n_out > 1 && k < info->n_out && !*op; k++) {
     if (strcmp(info->args[info->n_in + k].name, dot + 1) != 0) continue;
     *which = (uint8_t)k;
-    return op;
+    *op = found;
   }
-  *dot = '.';
-  return NULL;
+  if (!*op) *dot = '.';
+  return status;
 }
 
 /* The error of a call of an op of several outputs without ".OUTPUT". */
@@ -100,13 +112,15 @@ static quern_status find_callee(quern_ctx *ctx, const qn_source *source, const q
     call->kind = QN_CODE_GRAD;
     return QUERN_OK;
   }
-  const quern_op *op = qn_registry_find(ctx, name);
+  const quern_op *op;
+  quern_status status = qn_callee_op(ctx, name, &op);
   const int is_whole = op != NULL;
-  if (!op) op = find_output(ctx, name, &call->what);
+  if (status == QUERN_OK && !op) status = find_output(ctx, name, &call->what, &op);
+  if (status) return status;
   if (op) {
     call->kind = QN_CODE_OP;
     call->v.op = op;
-    const quern_status status = check_op(source, token, op);
+    status = check_op(source, token, op);
     if (status == QUERN_OK && is_whole && op->builtin->info.n_out > 1)
       return refuse_all_outputs(source, token, &op->builtin->info);
     return status;

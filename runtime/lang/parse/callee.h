@@ -6,8 +6,11 @@
 
 #include "lang/parse/instruction.h"
 
+/* The op of a name, where need be the derivative of a spec's op, made now; *op NULL: there is none. Errors: those of making it. */
+quern_status qn_callee_op(quern_ctx *ctx, const char *name, const quern_op **op);
+
 /* The callee of that name: *call is an OP, a FUNCTION or a GRAD, without arguments yet. Errors: NOTFOUND with the nearest
- * name, SYNTAX, UNSUPPORTED. */
+ * name, SYNTAX, UNSUPPORTED, those of making a derivative. */
 quern_status qn_callee_find(quern_ctx *ctx, const qn_source *source, const qn_token *token, qn_instruction *call);
 
 /* The same of a name that the text does not have: `token` is the operator that calls it. */

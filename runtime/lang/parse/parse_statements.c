@@ -3,6 +3,7 @@
  * parse_statements.c: statements, and the whole of a text. See parse.h. */
 #include <stdlib.h>
 
+#include "lang/parse/callee.h"
 #include "lang/parse/canonical.h"
 #include "lang/parse/parse.h"
 #include "lang/parse/parser.h"
@@ -90,14 +91,17 @@ static int body(qn_parser *p) {
 /* ---- The whole ---- */
 
 /* Lists the backward op of each op for derivatives, and what adds those of a row. There is room: a call has more than two tokens. */
-static void note_backward_ops(qn_parser *p) {
+static quern_status note_backward_ops(qn_parser *p) {
   for (int32_t k = 0; k < p->parsed.n_ops && p->has_grad; k++) {
     const char *name = p->parsed.ops[k]->builtin->info.backward;
-    const quern_op *backward = name ? qn_registry_find(p->ctx, name) : NULL;
+    const quern_op *backward = NULL;
+    const quern_status status = name ? qn_callee_op(p->ctx, name, &backward) : QUERN_OK;
+    if (status) return status;
     if (backward && backward->builtin) qn_parser_note_op(p, backward);
   }
   const quern_op *sum = p->has_grad && p->parsed.n_axes ? qn_registry_find(p->ctx, "sum") : NULL;
   if (sum) qn_parser_note_op(p, sum);
+  return QUERN_OK;
 }
 
 /* Scratch memory for everything: sizes follow from the number of tokens. 0: out of memory. */
@@ -137,10 +141,10 @@ quern_status qn_parse(quern_ctx *ctx, qn_parsed *parsed) {
   }
   if (is_read) {
     qn_canonical_sort_ops(&p.parsed, (const quern_op **)(void *)p.waiting); /* none waits any more */
-    note_backward_ops(&p);
+    p.status = note_backward_ops(&p);
   }
   *parsed = p.parsed;
-  return is_read ? QUERN_OK : p.status;
+  return p.status;
 }
 
 void qn_parse_free(qn_parsed *parsed) { free(parsed->scratch); }

@@ -126,8 +126,9 @@ __attribute__((noinline)) static quern_status decide_rows(const quern_op *op, DL
   quern_status status = qn_row_read_inputs(info, in, needs_data, &operands);
   if (status || (status = qn_specialise_expression(qn_fused_op_of(op), &expression))) return status;
   for (int32_t k = 0; k < info->n_out; k++) {
-    status = qn_tensor_read_dtype(out[k]->dtype, info->name, &info->args[info->n_in + k], k, &operands.dtype[info->n_in + k]);
-    if (status) return status;
+    const quern_arg_info *arg = &info->args[info->n_in + k];
+    if (!out[k]) return qn_tensor_fail(QUERN_E_ARGUMENT, info->name, arg, k, "the tensor is NULL");
+    if ((status = qn_tensor_read_dtype(out[k]->dtype, info->name, arg, k, &operands.dtype[info->n_in + k]))) return status;
   }
   if ((status = qn_specialise(op, operands.dtype, &decision->specialised))) return status;
   const qn_specialisation *own = qn_specialisation_of(decision->specialised);

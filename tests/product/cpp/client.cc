@@ -157,6 +157,22 @@ static void errors() {
   check(thrown([&] { quern::View(x.data(), {3}, {1, 1}); }).code() == QUERN_E_ARGUMENT, "strides of another number");
   check(thrown([&] { quern::View(x.data(), std::vector<int>(33, 1)); }).code() == QUERN_E_ARGUMENT, "33 dimensions");
   check(static_cast<bool>(clip.try_call({x}, {y})), "no error");
+
+  // numbers and texts from elsewhere
+  const std::int64_t large = std::int64_t{1} << 40;
+  const quern::View beyond(x.data(), {large, large, large}), empty(x.data(), {0, large, large});
+  check(clip.try_call({beyond}, {y}).code() != QUERN_OK, "a shape of more elements than there are numbers");
+  check(empty.tensor().ndim == 3, "  and one of none");
+  DLTensor odd = quern::View(x.data(), {3}).tensor();
+  odd.ndim = 1000;
+  const quern::Op sum("sum");
+  check(sum.try_call({quern::View(odd)}, {y}, {{"axes", quern::Axes{-1}}}).code() != QUERN_OK, "1000 dimensions, of which the last");
+  odd.ndim = -5;
+  check(sum.try_call({quern::View(odd)}, {y}, {{"axes", quern::Axes{-1}}}).code() != QUERN_OK, "a negative number of them");
+  const std::string zero("x + 1\0 + 1", 10), named("relu\0", 5);
+  check(quern::Expression::try_compile(zero).error().code() == QUERN_E_ARGUMENT, "a zero in an expression");
+  check(quern::Op::try_find(named).error().code() == QUERN_E_ARGUMENT, "  in a name");
+  check(quern::Context(quern::Options()).try_load_spec(named).code() == QUERN_E_ARGUMENT, "  in a path");
 }
 
 static void handles() {
@@ -165,11 +181,16 @@ static void handles() {
   other = std::move(op);
   other({x}, {y});
   check(y[2] == 0, "a moved op");
+  quern::Op sum("sum");
+  const quern::Op away(std::move(sum));
+  check(sum.try_call({x}, {y}, {{"axes", quern::Axes{0}}}).code() == QUERN_E_ARGUMENT && !sum.try_shapes({x}), "what is left of one");
   quern::Plan plan = other.prepare({x}, {y});
   quern::Plan moved = std::move(plan);
   moved.run({x.data()}, {z.data()});
   check(z == y, "a plan");
   check(moved.try_run({nullptr}, {z.data()}).code() == QUERN_E_ARGUMENT, "its errors");
+  check(moved.try_run({}, {z.data()}).code() == QUERN_E_ARGUMENT && moved.try_run({x.data()}, {}).code() == QUERN_E_ARGUMENT,
+        "without pointers");
   const std::vector<quern_shape> shapes = quern::Op("sum").shapes({quern::View(x.data(), {1, 3})}, {{"axes", quern::Axes{-1}}, {"keepdims", 1}});
   check(shapes.size() == 1 && shapes[0].ndim == 2 && shapes[0].shape[1] == 1 && shapes[0].dtype.bits == 32, "shapes");
   float columns[4] = {1, -2, 3, 4}, memory[4] = {9, 9, 9, 9};
