@@ -53,6 +53,7 @@ binary "ldexp" {
   counts = "y",
   dtypes = floating,
   body   = [[ ldexp(x, y) ]],
+  narrow = { i32 = [[ ldexp_whole(x, y) ]] },
   grad   = { x = [[ ldexp(grad, y) ]] },
   examples = { { x = 0.75, y = 3.0, out = 6.0 }, { x = -0.0, y = INFINITY, out = -0.0 } },
 }

@@ -43,3 +43,17 @@ func "ldexp" {
     return y; ]],
 }
 
+func "ldexp_whole" {
+  doc  = "ldexp of an integer.",
+  args = "x, i32 n",
+  f32  = [[
+    u32 above_least = (u32)n + 126;
+    f32 y = x * as_f32((above_least << 23) + 0x800000);
+    rare (above_least >= 254) { y = ldexp_far(x, (f32)n); }
+    return y; ]],
+  f64  = [[
+    u32 above_least = (u32)n + 1022;
+    f64 y = x * as_f64(((u64)above_least << 52) + 0x10000000000000);
+    rare (above_least >= 2046) { y = ldexp_far(x, (f64)n); }
+    return y; ]],
+}

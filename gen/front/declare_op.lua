@@ -90,16 +90,18 @@ local function bound_failure(types, op, dtype, bound)
 end
 
 -- narrow: a second body for a dtype that is computed in another one, for kernels with all operands stored in that dtype. Rounded to the
--- dtype, its results equal those of the main body for every number of the dtype. Returns nil after an error.
+-- dtype, its results equal those of the main body for every number of the dtype. By i32: a second body for the dtypes that are computed
+-- in, with the inputs of `counts` as i32, equal for every i32. Returns nil after an error.
 local function parse_narrow(state, index, name, fields, op)
   local at, types = state.tokens[index].at, state.model.types.by_name
   if not state.builtin then return fail(state, at, "%s: narrow: only the library's own ops may have bodies of the same results", name) end
   local bodies = parse_bodies(state, index, name, "narrow", fields.narrow, types)
   for key in pairs(bodies or {}) do
-    if not types[key] or types[key].compute == key or #op.inputs ~= 1 or #op.params > 0 then
+    local is_stored = types[key] and types[key].compute ~= key and #op.inputs == 1
+    if not (is_stored or key == "i32" and op.counts > 0) or #op.params > 0 then
       local stored = {}
       for _, t in ipairs(state.model.types.list) do stored[#stored + 1] = t.compute ~= t.name and t.name or nil end
-      return fail(state, at, "%s: narrow: expected bodies by %s, of one input", name, table.concat(stored, " or "))
+      return fail(state, at, "%s: narrow: expected bodies by %s, of one input, or by i32, of an input that counts", name, table.concat(stored, " or "))
     end
   end
   return bodies

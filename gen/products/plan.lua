@@ -25,7 +25,7 @@ local function dag_maker(model)
   local kept, errors, told = {}, {}, {}
   return function(op, K, narrow)
     if not kinds.of(op).has_body then return nil end -- there is nothing to compute
-    local key = op.name .. " " .. (narrow or K)
+    local key = op.name .. " " .. K .. " " .. (narrow or K)
     if kept[key] == nil then
       local dag, message = expr.op_dag(model, op, K, nil, narrow)
       kept[key] = dag or false

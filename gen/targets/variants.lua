@@ -146,6 +146,16 @@ local function stored_dtypes(types, op, wanted, K)
   return list
 end
 
+-- The operand dtypes of an op's kernel that computes in K and takes the inputs of `counts` as i32; nil: it has no body for that.
+local function counted_dtypes(op, wanted, K)
+  if not (op.narrow and op.narrow.i32 and wanted.i32) then return nil end
+  local dtypes = M.operand_dtypes(op, K)
+  for k in ipairs(op.inputs) do
+    if op.counts >> (k - 1) & 1 == 1 then dtypes[k] = "i32" end
+  end
+  return dtypes
+end
+
 -- The records of one op. policy: { variants = "lean" | "full", ranks = set or nil, classes = set or nil }; wanted: set of
 -- dtypes. dag_for(op, K, narrow) gives a DAG or nil; combine_for(op, A) that of a combine. The contiguous kernel of each kernel dtype
 -- always exists: it serves operands that fit no other variant. Sorted by kernel dtype, contiguous first. A record with a `dag` of its own is computed by that.
@@ -160,8 +170,8 @@ function M.of_op(types, op, wanted, policy, dag_for, combine_for)
     local weight = M.weight(dag)
     local heavy, sees_signs = weight > M.HEAVY_NODES, evaluate.sees_signs(types, dag)
     local seen = {}
-    local function add(D, rank, classes)
-      local dtypes = M.operand_dtypes(op, D)
+    local function add(D, rank, classes, mixed)
+      local dtypes = mixed or M.operand_dtypes(op, D)
       local name = kernel_name.of(op.c_name, dtypes, rank, classes)
       if seen[name] then return end
       seen[name] = true
@@ -200,6 +210,8 @@ function M.of_op(types, op, wanted, policy, dag_for, combine_for)
         if types.by_name[D].kind == "float" and (not heavy or op.narrow and op.narrow[D]) then add(D, first, contiguous) end
       end
     end
+    local counted = counted_dtypes(op, wanted, K)
+    if counted then add("i32", records[1].rank, contiguous, counted) end
   end
   return records
 end

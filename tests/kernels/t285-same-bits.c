@@ -497,6 +497,36 @@ static void try_all_halves(const row *r) {
   hash_line(r, "of every number", hash_of((const unsigned char *)got, sizeof got));
 }
 
+/* Whole numbers as i32, every one that matters: a contiguous kernel may take them as they are, others as numbers of the row's dtype. */
+static void try_all_counts(const row *r) {
+  enum { MOST = 2300, ALL = 2 * MOST, TURNS = 23 };
+  static int32_t all[ALL], apart[2 * ALL];
+  static unsigned char x_bytes[ALL * 8], got[ALL * 8], converted[ALL * 8];
+  int64_t shape = ALL, stride = 2;
+  const size_t size = size_of(r->in[0]);
+  if (r->n_in != 2 || r->n_out != 1 || r->info->counts != 2 || ref_dtype_kind(r->in[0]) != REF_KIND_FLOAT) return;
+  for (int i = 0; i < ALL; i++) {
+    const int32_t far[] = {INT32_MIN, INT32_MIN + 1, -(1 << 24) - 1, (1 << 24) + 1, INT32_MAX - 1, INT32_MAX};
+    all[i] = apart[2 * i] = i < 6 ? far[i] : i - MOST;
+  }
+  count("built, of every whole number");
+  for (int turn = 0; turn < TURNS; turn++) {
+    for (size_t i = 0; i < ALL; i++) memcpy(x_bytes + i * size, values(0, r->in[0]) + (i + (size_t)turn) % N * size, size);
+    DLTensor x = vector_at(x_bytes, r->in[0], &shape), y = vector_at(all, REF_I32, &shape), out = vector_at(got, r->out[0], &shape);
+    DLTensor *ins[] = {&x, &y}, *outs = &out;
+    quern_status status = quern_op_call(r->op, 2, ins, 1, &outs, NULL);
+    y.data = apart, y.strides = &stride, out.data = converted;
+    if (!status) status = quern_op_call(r->op, 2, ins, 1, &outs, NULL);
+    if (status) bad("%s, of every whole number: %s", row_text(r), quern_last_error());
+    for (size_t i = 0; i < ALL && !status; i++) {
+      if (memcmp(got + i * size, converted + i * size, size) == 0) continue;
+      bad("%s, of every whole number: of x %zu and %d", row_text(r), (i + (size_t)turn) % N, all[i]);
+      return;
+    }
+    if (turn == 0) hash_line(r, "of every whole number", hash_of(got, ALL * size));
+  }
+}
+
 static void row_end(row *r) {
   for (int w = 0; w < N_WANTED; w++)
     for (int k = 0; k < MOST_OUT; k++) free(r->wanted[w][k]);
@@ -873,6 +903,7 @@ static void walk(ref_dtype d) {
     if (rows[i].info->op_class == QUERN_CLASS_DYNAMIC) try_dynamic(&rows[i]);
     else if (want(&rows[i]) && (part < 0 || i % 6 == part)) try_built(&rows[i]);
     try_all_halves(&rows[i]);
+    try_all_counts(&rows[i]);
   }
   const double middle = now_ms();
   for (int last_tier = JIT_OFF_THREADED; last_tier < N_TIERS; last_tier++) {

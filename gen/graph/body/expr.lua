@@ -106,7 +106,7 @@ end
 -- error string and its kind: "syntax", "limit". For an index op the input is the index, and the count follows the params; both are
 -- numbers of K.
 -- exact: a set of functions and ops that are not inlined: nodes "exact" with their names
--- narrow: a dtype for which the op has a body of the same results (declare_op.lua); that body's DAG
+-- narrow: a dtype for which the op has a body of the same results (declare_op.lua); that body's DAG, i32 the inputs that count
 function M.op_dag(model, op, K, exact, narrow)
   local state = M.new_state(model)
   state.exact = exact
@@ -115,7 +115,8 @@ function M.op_dag(model, op, K, exact, narrow)
   local value_type = types.by_name[unsigned] and unsigned or types.by_name[K].compute
   local kind, env, inputs, params = kinds.of(op), {}, {}, {}
   for k, input in ipairs(op.inputs) do
-    local type_name = input.type or value_type
+    local is_count = narrow == "i32" and (op.counts or 0) >> (k - 1) & 1 == 1
+    local type_name = input.type or is_count and narrow or value_type
     inputs[k] = state.dag:node("input", type_name, {}, { index = k, name = input.name })
     env[input.name] = inputs[k]
   end
