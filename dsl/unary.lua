@@ -30,6 +30,7 @@ unary "exp" {
   doc    = "e to the x.",
   dtypes = floating,
   body   = [[ exp(x) ]],
+  narrow = { f16 = [[ exp_half(x) ]], bf16 = [[ exp_bf16(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -110, 90 },
   grad   = [[ grad * out ]],

@@ -19,6 +19,10 @@
 --
 --     tan r = r (1 + P1 z) / (1 + Q1 z + Q2 z^2)
 --
+-- exp, with x cut to 20 in size, beyond which the result is 0 or infinity:
+--
+--     e^x = 2^k 2^r,   k + r = x log2 e,   2^r = 1 + C1 r + ... + C5 r^5
+--
 -- cbrt: with z near a^(-1/3) by the bits of a, as in cbrt.lua, and u = a z^3:  a^(1/3) = a z^2 u^(-2/3).
 
 constants {
@@ -34,6 +38,13 @@ constants {
   HALF_LOG10_P1 = 0x1.bcb792p-2,
   HALF_LOG10_P2 = -0x1.bca21ap-3,
   HALF_LOG10_P3 = 0x1.22ee8cp-3,
+
+  HALF_EXP_END_BITS = 0x41a00000, -- of 20
+  HALF_EXP_C1 = 0x1.62e434p-1,
+  HALF_EXP_C2 = 0x1.ebfb46p-3,
+  HALF_EXP_C3 = 0x1.c6ae38p-5,
+  HALF_EXP_C4 = 0x1.3c788ep-7,
+  HALF_EXP_C5 = 0x1.5c3518p-10,
 
   HALF_SHIFT = 0x1.8p23, -- adding it rounds to integer: n is in the low bits
   HALF_1_PI = 0x1.45f306p-2,
@@ -108,6 +119,26 @@ func "log10_half" {
     f32 y = canonical(fma(r, fma(r, fma(r, HALF_LOG10_P3, HALF_LOG10_P2), HALF_LOG10_P1), k));
     rare (log_beyond(x)) { y = log_ends(x, y); }
     return y; ]],
+  derivation = "tools/fit/half.py",
+}
+
+func "cut_to" {
+  doc  = "x, but of the sign of x and the size `bits` where it is larger, or NaN.",
+  args = "x, u32 bits",
+  f32  = [[
+    u32 a = raw_u32(x) & 0x7fffffff;
+    return as_f32((a < bits ? a : bits) | (raw_u32(x) & 0x80000000)); ]],
+}
+
+func "exp_half" {
+  doc  = "e to a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[
+    f32 z = cut_to(x, HALF_EXP_END_BITS);
+    f32 t = exp_steps(z);
+    f32 r = fma(z, LOG2E, -exp_steps_count(t));
+    f32 p = fma(fma(fma(HALF_EXP_C5, r, HALF_EXP_C4), r, HALF_EXP_C3), r, HALF_EXP_C2);
+    return canonical(x != x ? NAN : exp_raised(fma(fma(p, r, HALF_EXP_C1), r, 1.0), t)); ]],
   derivation = "tools/fit/half.py",
 }
 
