@@ -28,8 +28,9 @@ OFFSETS = (0, 1)     # elements
 PATTERNS = ("row", "turn")
 WAKE_SECONDS = 0.02  # of untimed calls before a case of several threads
 # Of the dispatch of peers, so that they have no more than the level of QUERN_ISA.
-HELD_TO_AVX2 = {"QUERN_ISA": "v3", "ATEN_CPU_CAPABILITY": "avx2",
-                "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"}
+# NumPy before 2.4 has other names; PyTorch's gelu is oneDNN's.
+HELD_TO_AVX2 = {"QUERN_ISA": "v3", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2",
+                "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR X86_V4"}
 
 Case = collections.namedtuple("Case", "row dtype size threads offset")
 

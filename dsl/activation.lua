@@ -7,6 +7,7 @@ unary "silu" {
   doc    = "The sigmoid linear unit, also called swish: x times sigmoid(x); its limit at -inf is -0.",
   dtypes = floating,
   body   = [[ silu(x) ]],
+  narrow = { f16 = [[ silu_half(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -30, 30 },
   grad   = [[ grad * silu_slope(x) ]],

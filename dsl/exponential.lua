@@ -19,6 +19,7 @@ unary "expm1" {
   doc    = "e to the x, minus 1, accurate near 0.",
   dtypes = floating,
   body   = { floating = [[ expm1(x) ]], f32 = [[ expm1_near(x) ]] },
+  narrow = { f16 = [[ expm1_half(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -20, 90 },
   grad   = [[

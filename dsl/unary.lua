@@ -30,6 +30,7 @@ unary "exp" {
   doc    = "e to the x.",
   dtypes = floating,
   body   = [[ exp(x) ]],
+  narrow = { f16 = [[ exp_half(x) ]], bf16 = [[ exp_bf16(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -110, 90 },
   grad   = [[ grad * out ]],
@@ -106,6 +107,7 @@ unary "gelu" {
   doc    = "The Gaussian error linear unit: x times the normal distribution's CDF of x.",
   dtypes = floating,
   body   = [[ gelu(x) ]],
+  narrow = { bf16 = [[ gelu_bf16(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -20, 20 },
   grad   = [[

@@ -129,7 +129,7 @@ func "expm1_near" {
     f32 m = s - 1;
     f32 v = fma(s, h, m);
     f32 e = fma(s, h, m - v) + ((s - m) - 1);
-    f32 y = copysign(v + fma(s, g, e), x);
+    f32 y = canonical(copysign(v + fma(s, g, e), x));
     rare (!(abs(x) < 87.0)) { y = expm1(x); }
     return y; ]],
 }

@@ -19,6 +19,14 @@
 --
 --     tan r = r (1 + P1 z) / (1 + Q1 z + Q2 z^2)
 --
+-- exp, with x cut to 20 in size, beyond which the result is 0 or infinity:
+--
+--     e^x = 2^k 2^r,   k + r = x log2 e,   2^r = 1 + C1 r + ... + C5 r^5
+--
+-- expm1, the same with r = x - k ln2 and p = e^r - 1 = r + r^2 (E2 + E3 r + ... + E6 r^4), which is good near 0: 2^k p + (2^k - 1).
+--
+-- sinh is h + h / (2 h + 1), h = expm1(|x|) / 2; cosh is h + 1 / (4 h), h = e^|x| / 2; silu is x / (1 + e^-x), with x cut to sizes at which f16 has infinity, and e^-x is finite.
+--
 -- cbrt: with z near a^(-1/3) by the bits of a, as in cbrt.lua, and u = a z^3:  a^(1/3) = a z^2 u^(-2/3).
 
 constants {
@@ -34,6 +42,22 @@ constants {
   HALF_LOG10_P1 = 0x1.bcb792p-2,
   HALF_LOG10_P2 = -0x1.bca21ap-3,
   HALF_LOG10_P3 = 0x1.22ee8cp-3,
+
+  HALF_EXP_END_BITS = 0x41a00000, -- of 20
+  HALF_EXP_C1 = 0x1.62e434p-1,
+  HALF_EXP_C2 = 0x1.ebfb46p-3,
+  HALF_EXP_C3 = 0x1.c6ae38p-5,
+  HALF_EXP_C4 = 0x1.3c788ep-7,
+  HALF_EXP_C5 = 0x1.5c3518p-10,
+
+  HALF_LN2 = 0x1.62e43p-1,
+  HALF_EXPM1_E2 = 0x1.fffffep-2,
+  HALF_EXPM1_E3 = 0x1.5554aep-3,
+  HALF_EXPM1_E4 = 0x1.555676p-5,
+  HALF_EXPM1_E5 = 0x1.1228e6p-7,
+  HALF_EXPM1_E6 = 0x1.6bebccp-10,
+  HALF_SILU_END_BITS = 0x42200000, -- of 40
+  HALF_SILU_TOP_BITS = 0x48000000, -- of 2^17
 
   HALF_SHIFT = 0x1.8p23, -- adding it rounds to integer: n is in the low bits
   HALF_1_PI = 0x1.45f306p-2,
@@ -109,6 +133,75 @@ func "log10_half" {
     rare (log_beyond(x)) { y = log_ends(x, y); }
     return y; ]],
   derivation = "tools/fit/half.py",
+}
+
+func "cut_to" {
+  doc  = "x, but of the sign of x and the size `bits` where it is larger, or NaN.",
+  args = "x, u32 bits",
+  f32  = [[
+    u32 a = raw_u32(x) & 0x7fffffff;
+    return as_f32((a < bits ? a : bits) | (raw_u32(x) & 0x80000000)); ]],
+}
+
+func "exp_of_half" {
+  doc  = "e to z, |z| <= 40, for results that are rounded to f16.",
+  args = "z",
+  f32  = [[
+    f32 t = exp_steps(z);
+    f32 r = fma(z, LOG2E, -exp_steps_count(t));
+    f32 p = fma(fma(fma(HALF_EXP_C5, r, HALF_EXP_C4), r, HALF_EXP_C3), r, HALF_EXP_C2);
+    return exp_raised(fma(fma(p, r, HALF_EXP_C1), r, 1.0), t); ]],
+  derivation = "tools/fit/half.py",
+}
+
+func "exp_half" {
+  doc  = "e to a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[ canonical(x != x ? NAN : exp_of_half(cut_to(x, HALF_EXP_END_BITS))) ]],
+}
+
+func "expm1_of_half" {
+  doc  = "e^z - 1, |z| <= 20, for results that are rounded to f16; of -0 it is 0.",
+  args = "z",
+  f32  = [[
+    f32 t = exp_steps(z);
+    f32 r = fma(exp_steps_count(t), -HALF_LN2, z);
+    f32 q = fma(fma(fma(HALF_EXPM1_E6, r, HALF_EXPM1_E5), r, HALF_EXPM1_E4), r, HALF_EXPM1_E3);
+    f32 p = fma(r * r, fma(q, r, HALF_EXPM1_E2), r);
+    f32 s = exp_raised(1.0, t);
+    return fma(s, p, s - 1); ]],
+  derivation = "tools/fit/half.py",
+}
+
+func "expm1_half" {
+  doc  = "e to a number of f16, minus 1, before it is rounded to that.",
+  args = "x",
+  f32  = [[ canonical(x != x ? NAN : copysign(expm1_of_half(cut_to(x, HALF_EXP_END_BITS)), x)) ]],
+}
+
+func "sinh_half" {
+  doc  = "The hyperbolic sine of a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[
+    f32 u = expm1_of_half(abs(cut_to(x, HALF_EXP_END_BITS)));
+    f32 h = 0.5 * u;
+    return canonical(x != x ? NAN : copysign(h + h / (u + 1), x)); ]],
+}
+
+func "cosh_half" {
+  doc  = "The hyperbolic cosine of a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[
+    f32 h = 0.5 * exp_of_half(abs(cut_to(x, HALF_EXP_END_BITS)));
+    return canonical(x != x ? NAN : h + 0.25 / h); ]],
+}
+
+func "silu_half" {
+  doc  = "silu of a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[
+    f32 e = exp_of_half(-cut_to(x, HALF_SILU_END_BITS));
+    return canonical(x != x ? NAN : cut_to(x, HALF_SILU_TOP_BITS) / (1 + e)); ]],
 }
 
 func "sin_half_turn" {

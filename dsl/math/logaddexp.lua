@@ -10,7 +10,14 @@
 -- itself where it is at least as large as m, and within 1 ULP of m elsewhere. A bound relative to the result alone
 -- there is none: near the zeros it would take exponentials to twice the precision and more.
 --
--- To base 2 a faint e^d, 2^-57 and less, is divided by ln2 before the factors of 2^n make it small: of a subnormal there would
+-- To base 2, f32: d = k + r, k whole, is exact, and 2^r = e^a, a = r ln2 in two parts; the logarithm is to base 2 from its polynomial on:
+--
+--     log2(1 + f) = C f - C/2 f^2 + f^3 (C3 + C4 f + ...),   C = 1 / ln2
+--
+-- Where 2^d is below 2^-125 and does not round to 0, that is for d from -125 down to -152, it is rare, as infinities and NaN are, and
+-- computed to base e, as f64 is:
+--
+-- A faint e^d, 2^-57 and less, is divided by ln2 before the factors of 2^n make it small: of a subnormal there would
 -- be no low part left, and the division would be one more rounding.
 --
 -- An infinity or a NaN is rare; m + 0 there is what -0 and log(1 + 0) come to.
@@ -25,6 +32,17 @@ constants {
   LOGADDEXP2_MIN_F64   = -746.0,
   LOGADDEXP2_FAINT_F32 = -40.0,
   LOGADDEXP2_FAINT_F64 = -60.0,
+
+  -- f32: C3 to C11, relative error of log2(1 + f) 2^-30.1.
+  LOGADDEXP2_F32_C3  = 0x1.ec7088p-2,
+  LOGADDEXP2_F32_C4  = -0x1.715486p-2,
+  LOGADDEXP2_F32_C5  = 0x1.277f1ep-2,
+  LOGADDEXP2_F32_C6  = -0x1.ec781p-3,
+  LOGADDEXP2_F32_C7  = 0x1.a415fcp-3,
+  LOGADDEXP2_F32_C8  = -0x1.6eb41p-3,
+  LOGADDEXP2_F32_C9  = 0x1.5fbf58p-3,
+  LOGADDEXP2_F32_C10 = -0x1.582442p-3,
+  LOGADDEXP2_F32_C11 = 0x1.8a82d6p-4,
 
   -- sqrt(2) - 1, rounded up: 1 + v beyond is 2 (1 + (v - 1) / 2).
   LOGADDEXP_JOIN_F32 = 0x1.a8279ap-2,
@@ -150,7 +168,53 @@ func "logaddexp2_faint_lo" {
     return (fma(h, LOGADDEXP_C_F64, -fma(h, LOGADDEXP_C_F64, w)) + w) * exp_scale_a(t) * exp_scale_b(t); ]],
 }
 
-func "logaddexp2" {
+func "logaddexp2_near" {
+  doc  = "log2(2^x + 2^y) for finite x and y where neither 2^-|x - y| is a subnormal number nor x - y infinite.",
+  args = "x, y",
+  f32  = [[
+    f32 m = x > y ? x : y;
+    f32 n = x > y ? y : x;
+    f32 c = n - m;
+    f32 c_lo = sum_lost(n, -m, c);
+    // 2^(c + c_lo) = v + v_lo
+    f32 t = c + 0x1.8p23;
+    f32 r = c - (t - 0x1.8p23);
+    f32 a = r * LOGADDEXP_LN2_F32;
+    f32 a_lo = fma(c_lo, LOGADDEXP_LN2_F32, fma(r, LOGADDEXP_LN2_LO_F32, fma(r, LOGADDEXP_LN2_F32, -a)));
+    f32 w = a + a_lo;
+    f32 h = 1 + a;
+    f32 l = (a - (h - 1)) + fma(w * w, exp_tail(w), a_lo);
+    f32 g = h + l;
+    bool gone = c < -126;
+    f32 v = gone ? 0 : exp_raised(g, t);
+    f32 v_lo = gone ? 0 : (l - (g - h)) * exp_raised(1, t);
+    // log2(1 + v + v_lo) = s + s_lo + ...; v beyond sqrt(2) - 1: 1 + log2(1 + f), f = (v - 1) / 2
+    bool far = v > LOGADDEXP_JOIN_F32;
+    f32 f = far ? fma(v, 0.5, -0.5) : v;
+    f32 f_lo = far ? fma(v_lo, 0.5, fma(v, 0.5, -0.5 - f)) : v_lo;
+    f32 k = far ? 1 : 0;
+    f32 p = f * LOGADDEXP_C_F32;
+    f32 p_lo = fma(f, LOGADDEXP_C_LO_F32, fma(f, LOGADDEXP_C_F32, -p));
+    f32 u = k + p;
+    f32 half = -0.5 * f;
+    f32 q = half * LOGADDEXP_C_F32;
+    f32 q_lo = fma(half, LOGADDEXP_C_LO_F32, fma(half, LOGADDEXP_C_F32, -q));
+    f32 s = fma(q, f, u);
+    f32 s_lo = fma(q_lo, f, fma(q, f, u - s));
+    f32 f2 = f * f;
+    f32 b3 = fma(f, LOGADDEXP2_F32_C4, LOGADDEXP2_F32_C3);
+    f32 b5 = fma(f, LOGADDEXP2_F32_C6, LOGADDEXP2_F32_C5);
+    f32 b7 = fma(f, LOGADDEXP2_F32_C8, LOGADDEXP2_F32_C7);
+    f32 b9 = fma(f, LOGADDEXP2_F32_C10, LOGADDEXP2_F32_C9);
+    f32 b = fma(f2 * f2, fma(f2, fma(f2, LOGADDEXP2_F32_C11, b9), b7), fma(f2, b5, b3));
+    f32 tail = fma(f2 * f, b, (p - (u - k)) + p_lo) + s_lo;
+    f32 low = fma(f_lo, fma(f, fma(f, LOGADDEXP_C_F32, -LOGADDEXP_C_F32), LOGADDEXP_C_F32), tail);
+    f32 z = m + s;
+    return z + (sum_lost(m, s, z) + low); ]],
+  derivation = "tools/fit/logaddexp2.py",
+}
+
+func "logaddexp2_any" {
   doc  = "The logarithm to base 2 of 2^x + 2^y.",
   args = "x, y",
   -- d is taken to base e and the logarithm back to base 2, each in two parts.
@@ -174,7 +238,20 @@ func "logaddexp2" {
     f32 u_lo = faint ? logaddexp2_faint_lo(d, d_lo) : lc_lo;
     f32 s = m + u;
     f32 z = s + (sum_lost(m, u, s) + u_lo);
-    rare (!(c > -INFINITY && abs(m) < INFINITY)) { z = (x != x || y != y) ? NAN : m + 0.0; }
+    bool is_plain = c > -INFINITY && abs(m) < INFINITY;
+    return is_plain ? z : (x != x || y != y) ? NAN : m + 0.0; ]],
+  ulp = { f32 = 0.95 },
+}
+
+func "logaddexp2" {
+  doc  = "The logarithm to base 2 of 2^x + 2^y.",
+  args = "x, y",
+  f32  = [[
+    f32 m = x > y ? x : y;
+    f32 n = x > y ? y : x;
+    f32 z = canonical(logaddexp2_near(x, y));
+    // the bits of n - m from -125 down to -152
+    rare (!(abs(m - (n - m)) < INFINITY) || raw_u32(n - m) - 0xc3180001 >= 0xffe1ffff) { z = logaddexp2_any(x, y); }
     return z; ]],
   f64  = [[
     f64 m = x > y ? x : y;

@@ -83,7 +83,7 @@ func "sin" {
     u32 n = raw_u32(angle_turns(a));
     bool turned = (n & 1) != 0;
     f32 y = turned ? cos_of(hi, lo) : sin_of(hi, lo);
-    return as_f32(raw_u32(y) ^ ((raw_u32(x) ^ (n << 30)) & 0x80000000)); ]],
+    return canonical(as_f32(raw_u32(y) ^ ((raw_u32(x) ^ (n << 30)) & 0x80000000))); ]],
   f64  = [[
     f64 a = abs(x);
     f64 hi = angle_hi(a);
@@ -91,7 +91,7 @@ func "sin" {
     u64 n = raw_u64(angle_turns(a));
     bool turned = (n & 1) != 0;
     f64 y = turned ? cos_of(hi, lo) : sin_of(hi, lo);
-    return as_f64(raw_u64(y) ^ ((raw_u64(x) ^ (n << 62)) & 0x8000000000000000)); ]],
+    return canonical(as_f64(raw_u64(y) ^ ((raw_u64(x) ^ (n << 62)) & 0x8000000000000000))); ]],
   derivation = "tools/fit/sin.sollya",
 }
 
@@ -105,7 +105,7 @@ func "cos" {
     u32 n = raw_u32(angle_turns(a));
     bool turned = (n & 1) != 0;
     f32 y = turned ? sin_of(hi, lo) : cos_of(hi, lo);
-    return as_f32(raw_u32(y) ^ (((n + 1) << 30) & 0x80000000)); ]],
+    return canonical(as_f32(raw_u32(y) ^ (((n + 1) << 30) & 0x80000000))); ]],
   f64  = [[
     f64 a = abs(x);
     f64 hi = angle_hi(a);
@@ -113,6 +113,6 @@ func "cos" {
     u64 n = raw_u64(angle_turns(a));
     bool turned = (n & 1) != 0;
     f64 y = turned ? sin_of(hi, lo) : cos_of(hi, lo);
-    return as_f64(raw_u64(y) ^ (((n + 1) << 62) & 0x8000000000000000)); ]],
+    return canonical(as_f64(raw_u64(y) ^ (((n + 1) << 62) & 0x8000000000000000))); ]],
   derivation = "tools/fit/sin.sollya",
 }

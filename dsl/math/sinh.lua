@@ -159,7 +159,7 @@ func "sinh_near" {
     f32 s = as_f32(raw_u32(t) << 23);
     f32 i = as_f32(0x7e000000 - (raw_u32(t) << 23));
     f32 d = s - i;
-    f32 y = copysign(sinh_sum(d, (s - d) - i, s + i, fma(k, -SINH_LN2_HI_F32, a), k * -SINH_LN2_LO_F32), x);
+    f32 y = canonical(copysign(sinh_sum(d, (s - d) - i, s + i, fma(k, -SINH_LN2_HI_F32, a), k * -SINH_LN2_LO_F32), x));
     rare (!(a < 87.0)) { y = sinh(x); }
     return y; ]],
 }

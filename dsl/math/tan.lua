@@ -79,11 +79,11 @@ func "tan" {
     f32 hi = angle_hi(abs(x));
     f32 v = tan_tail(hi, angle_lo(abs(x)));
     f32 y = (raw_u32(angle_turns(abs(x))) & 1) != 0 ? tan_reciprocal(hi, v) : hi + v;
-    return as_f32(raw_u32(y) ^ (raw_u32(x) & 0x80000000)); ]],
+    return canonical(as_f32(raw_u32(y) ^ (raw_u32(x) & 0x80000000))); ]],
   f64  = [[
     f64 hi = angle_hi(abs(x));
     f64 v = tan_tail(hi, angle_lo(abs(x)));
     f64 y = (raw_u64(angle_turns(abs(x))) & 1) != 0 ? tan_reciprocal(hi, v) : hi + v;
-    return as_f64(raw_u64(y) ^ (raw_u64(x) & 0x8000000000000000)); ]],
+    return canonical(as_f64(raw_u64(y) ^ (raw_u64(x) & 0x8000000000000000))); ]],
   derivation = "tools/fit/tan.sollya",
 }

@@ -215,10 +215,13 @@ function Dag:rare_conditions(outputs, searched)
     if not is_taken then condition = self:make("lnot", "bool", { condition }) end
     return joined("and", demand.condition, condition, demand.terms + 1) or demand
   end
+  local function is_opposite(a, b) return a.op == "lnot" and a.args[1] == b or b.op == "lnot" and b.args[1] == a end
   local function add_demand(node, demand)
     local known = demand_of[node]
     if not reaches[node] or known == ALWAYS then return end
-    if known and demand ~= ALWAYS and known.condition ~= demand.condition then
+    if known and demand ~= ALWAYS and is_opposite(known.condition, demand.condition) then
+      demand = ALWAYS
+    elseif known and demand ~= ALWAYS and known.condition ~= demand.condition then
       demand = joined("or", known.condition, demand.condition, known.terms + demand.terms) or ALWAYS
     end
     demand_of[node] = demand

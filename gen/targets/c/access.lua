@@ -80,10 +80,13 @@ function M.param(node, offset)
 end
 
 -- The stored value of a result in a dtype, every NaN made canonical. (q_max_f32 and q_max_f64 give only the canonical NaN.)
-function M.output(types, dtype, node, value)
+-- any_nan: a promise that the value is canonical does not hold.
+function M.output(types, dtype, node, value, any_nan)
   if node.type == "bool" then return string.format("(bool_s)(%s & 1)", value) end
   if node.is_stored then return string.format("(%s)%s", types.by_name[dtype].c, value) end
-  if (node.is_canonical or node.op == "maximum") and dtype == node.type then return value end
+  local is_canonical = node.is_canonical and not any_nan
+  if (is_canonical or node.op == "maximum") and dtype == node.type then return value end
+  if is_canonical and M.NARROW[dtype] and node.type == "f32" then return M.NARROW[dtype]:format(value) end
   return cast_text(types, node.type, dtype, value)
 end
 

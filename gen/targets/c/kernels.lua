@@ -51,6 +51,14 @@ end
 M.formula, M.location = operands_of.formula, operands_of.location
 local cast_text = operands_of.cast_text
 
+-- Whether a value is computed with rare blocks: a promise that it is canonical does not hold where they run.
+local function has_rare(node)
+  for _, needed in ipairs(dag_of.order { node }) do
+    if needed.op == "rare" then return true end
+  end
+  return false
+end
+
 -- The outputs as the template sees them: destination and stored value of each. apart: as returned by apart_text.
 local function values_of(types, outputs, dag, emitter, apart, without_rare)
   local list = {}
@@ -59,7 +67,8 @@ local function values_of(types, outputs, dag, emitter, apart, without_rare)
     node = dag_of.value_of(node, without_rare)
     if without_rare and node.op == "rare" and node.args[2].is_canonical then node = node.args[3] end -- a light block
     list[k] = { index = k - 1, element = operand.element, row = operand.row, to = (apart and "to_" or "block_") .. k - 1,
-                lvalue = access.lvalue(operand), value = access.output(types, operand.dtype, node, value) }
+                lvalue = access.lvalue(operand),
+                value = access.output(types, operand.dtype, node, value, not without_rare and has_rare(node)) }
   end
   return list
 end
