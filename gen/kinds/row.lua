@@ -345,10 +345,11 @@ function M.table.text(packs_of, upper, bits_of, has_cpu)
   for k, row in ipairs(rows) do
     local empty, parts = row.head.empty, {}
     for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, {%s}, %d, %s, %d, %d, {%s}, {%s}, %d, %d, NULL, %d},", row.head.op_name, row.inner, row.columns or "NULL",
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, {%s}, %d, %s, %d, %d, {%s}, {%s}, %d, %d, NULL, %d, %d},", row.head.op_name, row.inner, row.columns or "NULL",
                             row.both, bits_of(row.head.K, row.head.empty_result), empty and 1 or 0, parts[1] or upper(row.head.K),
                             math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0",
-                            row.narrow and table.concat(row.narrow, ", ") or "NULL", row.head.absorbs and 1 or 0, row.head.absorbs or 0, row.head.fuses and 1 or 0)
+                            row.narrow and table.concat(row.narrow, ", ") or "NULL", row.head.absorbs and 1 or 0, row.head.absorbs or 0, row.head.fuses and 1 or 0,
+                            row.head.joins and 1 or 0)
   end
   return M.backend_text("row", has_cpu) .. "const qn_reducer qn_reducers[] = {\n" .. (rows[1] and table.concat(rows, "\n") or "  {.name = NULL}, /* none */")
     .. "\n};\n" .. string.format("const int32_t qn_n_reducers = %d;\n", #rows)
@@ -477,7 +478,7 @@ function M.reducer_values(c, types, record, name, direct)
     if record.is_repeatable and (n == 16 or n == 4 or n == 1) then
       folds[#folds + 1] = { n = n, before = 16 * (n - 1), onto = run_lines(form, n, in_lane, "lane[l]") }
     end
-    if not record.is_repeatable or n == 8 or n == 1 then
+    if n < 16 and (not record.is_repeatable or n == 8 or n == 1) then
       columns[#columns + 1] = { n = n, steps = steps, fresh = run_lines(form, n, in_column),
                                 onto = n < 16 and run_lines(form, n, in_column, "out[i]") }
     end
@@ -495,14 +496,48 @@ local function operator_of(types, combine, A)
   return root.args[1] == combine.inputs[1] and root.args[2] == combine.inputs[2] and ({ add = "+", mul = "*" })[root.op] or nil
 end
 
+-- The rows of 16 elements of a chunk: k, and the offsets of the lines of the cache that begin in each.
+local function ladder_of(bytes)
+  local list = {}
+  for k = 0, 15 do
+    local lines = {}
+    for at = k * 16 * bytes, (k + 1) * 16 * bytes - 1 do
+      if at % 64 == 0 then lines[#lines + 1] = at end
+    end
+    list[k + 1] = { k = k, lines = lines }
+  end
+  return list
+end
+
+-- The even and the odd places of two vectors, for each size of vectors.
+local function evens_of(size)
+  local list = {}
+  for _, bytes in ipairs { 64, 32, 16 } do
+    local even, odd = {}, {}
+    for l = 1, bytes // size do even[l], odd[l] = 2 * l - 2, 2 * l - 1 end
+    list[#list + 1] = { condition = (#list == 0 and "if" or "elif") .. " Q_STRIP_BYTES == " .. bytes, even = table.concat(even, ", "), odd = table.concat(odd, ", ") }
+  end
+  return list
+end
+
+-- The pairs that the binary tree over [first, last) combines, in an order that needs few registers.
+local function pairs_of(first, last, list)
+  if last - first < 2 then return list end
+  local middle = (first + last) // 2
+  pairs_of(first, middle, list)
+  pairs_of(middle, last, list)
+  list[#list + 1] = { left = first, right = middle }
+  return list
+end
+
 -- The template's values for a reduction with such an operator: lanes in registers.
 local function lanes_values(c, types, record)
   local t, from = types.by_name[record.K], types.by_name[record.dtypes[1]]
   local is_widened = from ~= t
   return { element = t.c, stored = from.c, size = t.bits // 8, mask = "i" .. t.bits, operator = operator_of(types, record.combine, record.K),
-           convert = is_widened and c.widen_one(types, from.name, "tail[l]") or "tail[l]", spreads = spreads_of(t.bits // 8), rows = { 0, 1, 2, 3 },
+           spreads = spreads_of(t.bits // 8), rows = { 0, 1, 2, 3 },
            strip = is_widened and c.widen_strip(types, from.name, "x + p", "to + p") or false,
-           widen = is_widened and c.widen(types, from.name) or false }
+           widen = is_widened and c.widen(types, from.name) or false, ladder = ladder_of(from.bits // 8), pairs = pairs_of(0, 16, {}), evens = evens_of(t.bits // 8) }
 end
 
 -- The template's values for a state of several parts.
@@ -553,6 +588,7 @@ function M.packs(kit, add, _, ops, records_of)
                      absorbs = op.reducer.absorbs, is_repeatable = op.reducer.is_repeatable,
                      fuses = M.fused(kit.types, op, A, combine) ~= nil }
     local inner = op.reducer.is_repeatable and "reduce_free" or operator_of(kit.types, combine, A) and "reduce_lanes" or "reduce_inner"
+    fields.joins = inner == "reduce_lanes"
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
       for field, value in pairs(fields) do record[field] = value end

@@ -9,7 +9,8 @@
 /* Elements of a tile or block that fit L1 with what is computed from them, half of that where elements are written; of a tile that takes
  * no scratch. */
 #define TILE 4096
-#define TILE_DIRECT 65536
+#define TILE_DIRECT 262144
+#define LONG_ROW 65536 /* elements of a row that is worth ending early */
 #define TILE_BLOCK 8192 /* elements of a block without scratch that several stages read */
 #define TILE_SEARCHED 131072 /* of such a block that is searched */
 #define MAX_ROWS 1024 /* of a tile */
@@ -282,12 +283,15 @@ static int plan_columns(const qn_row_program *program, qn_row_job *job) {
     job->rows = tiles == 1 ? n : even + 15 <= columns ? (even + 15) / 16 * 16 : columns;
   } else {
     const int64_t nodes = (waiting(nest->n[fold]) + 2) * QN_ROW_LANES * width + kept_values + stored;
-    const int64_t columns = (room - nodes) / (width * (levels + 1) + job->piece * loaded);
+    const int64_t n = nest->n[fold], columns = (room - nodes) / (width * (levels + 1) + job->piece * loaded);
     if (columns < FEWEST_COLUMNS) return 0;
     job->lanes = 0;
+    job->folded = QN_ROW_LANES;
     job->n_levels = levels;
     job->rows = job->block = 1;
-    while (job->block * 2 <= columns && job->block < nest->n[fold] && job->block < MOST_COLUMNS) job->block *= 2;
+    while (job->block * 2 <= columns && job->block < n && job->block < MOST_COLUMNS) job->block *= 2;
+    while (job->folded > 1 && (step != n * size || job->folded * n > columns)) job->folded /= 2;
+    if (job->folded > 1) job->block = n;
   }
   job->path = QN_ROW_COLUMNS;
   return 1;
@@ -391,7 +395,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   job->path = QN_ROW_WHOLE;
   const int has_columns = plan_columns(program, job);
   const int64_t tile = writes_elements(program, job) ? TILE / 2 : TILE;
-  const int ends_early = job->row > TILE_DIRECT && may_end_early(program);
+  const int ends_early = job->row > LONG_ROW && may_end_early(program);
   if (may_keep(program, job)) job->is_kept = 1;
   else if (program->kept) job->is_kept = 2; /* in a block */
   int32_t bytes = bytes_an_element(program, job, 0) + (job->row < QN_ROW_LANES ? 8 : 0); /* short rows: a transposed block */

@@ -37,6 +37,7 @@ typedef struct qn_row_job {
   int64_t portion;     /* BLOCKS: 0, or the elements of a block that are computed at a time, where scratch is short */
   uint8_t has_parts;   /* a row may be cut in parts: BLOCKS, or WHOLE without scratch */
   uint8_t lanes;       /* COLUMNS: the lanes that are reduced at a time; 0: the columns are a further axis, `block` of them at a time */
+  uint8_t folded;      /* COLUMNS: the same where the columns are a further axis; if there are several, `block` is all of it */
   uint8_t piece;       /* COLUMNS: the rows that are converted at a time */
   int32_t n_levels;    /* BLOCKS, COLUMNS: the most nodes that wait at a time */
   int32_t most_slices;

@@ -30,7 +30,9 @@ struct qn_row_steps;
  * then of its outputs. */
 typedef struct qn_reducer {
   const char *name;
-  /* "cc", rank 2: each row of n[0] elements: its node, or where the parameter, an i64, is not 0, its result. */
+  /* "cc", rank 2: each row of n[0] elements: its node, or where the parameter, an i64, is 1, its result. Of reductions that join: where it is
+   * QN_ROW_AS_ONE, one node, that of at most QN_ROW_JOINED_AT_ONCE rows by the aligned binary tree over them; where it is QN_ROW_FOLDED, of
+   * n[0] accumulators that one by the tree over their places; they are overwritten. */
   const qn_variant *inner;
   /* "cc", rank 2: n[1] rows, 1 to 16, of n[0] columns combined one after the other: a row of n[0] accumulators. Where the first parameter, an
    * i64, is not 0, this row is there already, and they are combined with it. The second one, an i64, is the distance of rows that are
@@ -48,7 +50,12 @@ typedef struct qn_reducer {
   uint8_t absorbing;
   const struct qn_row_steps *steps; /* of a reduction without kernels of its own: what `inner` and `both` combine by. Else NULL */
   uint8_t fuses; /* kernels of elements combine them themselves */
+  uint8_t joins; /* `inner` and `narrow` join the nodes of rows */
 } qn_reducer;
+
+#define QN_ROW_AS_ONE 2
+#define QN_ROW_FOLDED 3
+#define QN_ROW_JOINED_AT_ONCE 65536
 
 /* The parameters of `inner` and `both`. Built kernels read no more than the first. */
 typedef struct qn_row_reducing {

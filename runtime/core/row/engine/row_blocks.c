@@ -56,33 +56,37 @@ static int run_segment(row_frame *frame, int32_t at, int32_t first_reduction, no
 /* The segments along the first further axis that one call reduces: a power of two. */
 #define BATCH 16
 
-/* Whether a stage has one reduction that reads a tensor directly: then several segments may be reduced by one call. */
-static int may_batch(const qn_row_job *job, int32_t at, int32_t first_reduction) {
+/* That number for a stage that has one reduction, which reads a tensor directly; else 1. */
+static int64_t batch_of(const qn_row_job *job, int32_t at, int32_t first_reduction) {
   const qn_row_stage *stage = &job->program->stages[at];
-  if (stage->variant || job->n_further == 1 || job->block != job->row || job->row < QN_ROW_LANES || stage->n_reduces != 1) return 0;
+  if (stage->variant || job->n_further == 1 || job->block != job->row || job->row < QN_ROW_LANES || stage->n_reduces != 1) return 1;
   const qn_row_reduce *reduce = &stage->reduces[0];
-  if (reduce->by->n_parts != 1 || reduce->from >= job->n_in) return 0;
-  return job->narrow[first_reduction] || qn_row_is_direct(job, reduce->from, reduce->by->dtype);
+  if (reduce->by->n_parts != 1 || reduce->from >= job->n_in) return 1;
+  if (!job->narrow[first_reduction] && !qn_row_is_direct(job, reduce->from, reduce->by->dtype)) return 1;
+  return reduce->by->joins ? QN_ROW_JOINED_AT_ONCE : BATCH;
 }
 
-/* Reduces `count` segments, at most BATCH. Their node becomes the top of the stack. The first one's index is a multiple of BATCH. */
+/* Reduces `count` segments, at most those of a batch. Their node becomes the top of the stack. The first one's index is a multiple of that
+ * number. */
 static void run_batch(row_frame *frame, int32_t at, int32_t first_reduction, node_stack *stack, const int64_t *offset, int64_t count) {
   const qn_row_job *job = frame->job;
   const qn_nest *nest = job->nest;
   const int32_t k = job->program->stages[at].reduces[0].from;
   const int64_t size = qn_dtype_infos[stack->by->dtype].size;
-  const qn_row_reducing params = {0, stack->by};
-  char *const before = frame->top, *nodes = qn_row_take(frame, BATCH * stack->bytes);
+  const qn_row_reducing params = {stack->by->joins ? QN_ROW_AS_ONE : 0, stack->by};
+  char *const before = frame->top, *const node = stack->nodes + stack->n++ * stack->bytes;
+  char *const nodes = stack->by->joins ? node : qn_row_take(frame, BATCH * stack->bytes);
   char *const ptr[2] = {qn_row_moved(frame->ptr[k], offset[k]), nodes};
   const int64_t stride[2][2] = {{job->size[k], nest->stride[k][nest->n_joined]}, {size, stack->bytes}}, extent[3] = {job->row, count, 0};
   qn_row_elements_kernel(job, first_reduction)(ptr, stride, extent, &params);
+  if (stack->by->joins) return;
   for (int64_t apart = 1; apart < count; apart *= 2) {
     char *const pair[3] = {nodes, nodes + apart * stack->bytes, nodes};
     const int64_t step = 2 * apart * stack->bytes, steps[3][2] = {{size, step}, {size, step}, {size, step}};
     const int64_t pairs[3] = {QN_ROW_LANES, (count + apart - 1) / (2 * apart), 0};
     stack->both(pair, steps, pairs, &params);
   }
-  memcpy(stack->nodes + stack->n++ * stack->bytes, nodes, (size_t)stack->bytes);
+  memcpy(node, nodes, (size_t)stack->bytes);
   frame->top = before;
 }
 
@@ -113,7 +117,7 @@ void qn_row_blocks(row_frame *frame, int32_t at, int32_t first_reduction, qn_row
     stacks[r].nodes = qn_row_take(frame, job->n_levels * stacks[r].bytes);
   }
   qn_row_scans_begin(frame, stage);
-  const int64_t batch = may_batch(job, at, first_reduction) ? BATCH : 1;
+  const int64_t batch = batch_of(job, at, first_reduction);
   for (int64_t segment = 0, count; segment < n_segments; segment += count) {
     const int64_t place = last >= 0 ? (range.begin * inner + segment) * job->row : 0;
     count = 1;

@@ -123,10 +123,11 @@ static int64_t lanes_after(int64_t first, int64_t lanes) {
 }
 
 /* Bytes from chunk m of the lanes [first, first + lanes) to what is read next, if that is worth prefetching; else 0: rows are short, or
- * in the cache. */
+ * in the cache, or all that is done is an addition: then enough lines are on their way. */
 static int64_t bytes_ahead(const column_run *run, int64_t m, int64_t n_nodes, int64_t first, int64_t lanes) {
   const qn_row_job *job = run->frame->job;
   const int64_t last = (n_nodes - 1) * QN_ROW_CHUNK, next = lanes_after(first, lanes);
+  if (run->stage->reduces[0].by->joins && !run->block && !run->kernel) return 0;
   if (job->row * qn_tensor_magnitude(run->step) < FAR_BYTES || run->n_columns * lanes * job->size[0] < FAR_ROW) return 0;
   if (m + 1 < n_nodes) return QN_ROW_CHUNK * run->step;
   return next && job->n_further == 1 ? (next - first - last) * run->step : 0;
@@ -175,8 +176,14 @@ static void across(qn_kernel *both, uint8_t size, char *node, int64_t lanes, int
 
 /* ---- A contiguous further axis ---- */
 
-/* Combines n accumulators by the aligned binary tree, in place. room: for n accumulators. */
-static void fold(qn_kernel *both, uint8_t size, char *values, int64_t n, char *room) {
+/* Combines n accumulators by the aligned binary tree, in place. inner: not NULL: a kernel that does so. room: for n accumulators. */
+static void fold(qn_kernel *both, qn_kernel *inner, uint8_t size, char *values, int64_t n, char *room) {
+  if (inner) {
+    char *const ptr[2] = {values, values};
+    const int64_t stride[2][2] = {{size, 0}, {size, 0}}, extent[3] = {n, 1, 0};
+    inner(ptr, stride, extent, &(const qn_row_reducing){.is_whole = QN_ROW_FOLDED});
+    return;
+  }
   qn_kernel *gather = qn_job_kernel(qn_packs.gather[__builtin_ctz(size)], NULL);
   for (; n > 1; n = (n + 1) / 2) {
     const int64_t half = n / 2, stride[2][2] = {{2 * size, 0}, {size, 0}}, extent[3] = {half, 1, 0};
@@ -190,7 +197,7 @@ static void fold(qn_kernel *both, uint8_t size, char *values, int64_t n, char *r
   }
 }
 
-static void run_fold(column_run *run, qn_kernel *inner, char *to) {
+static void run_fold(column_run *run, qn_kernel *inner, int joins, char *to) {
   row_frame *frame = run->frame;
   const qn_row_job *job = frame->job;
   const int32_t last = job->nest->n_reduced - 1;
@@ -202,11 +209,15 @@ static void run_fold(column_run *run, qn_kernel *inner, char *to) {
   for (int64_t tile = 0; tile < n_tiles; tile++) {
     char *node = nodes.nodes + nodes.n++ * nodes.bytes;
     run->at = qn_row_moved(begin, tile * job->block * job->size[0]);
-    run->n_columns = run->stack.width = least(extent - tile * job->block, job->block);
-    for (int64_t lane = 0; lane < lanes; lane++) {
-      push_lanes(run, last, lane, 1);
-      fold(run->stack.both, size, run->stack.nodes, run->n_columns, room);
-      memcpy(node + lane * size, run->stack.nodes, size);
+    run->n_columns = least(extent - tile * job->block, job->block);
+    run->stack.width = job->folded * run->n_columns;
+    for (int64_t lane = 0; lane < lanes; lane += job->folded) {
+      push_lanes(run, last, lane, job->folded);
+      for (int64_t l = 0; l < job->folded && lane + l < lanes; l++) {
+        char *values = run->stack.nodes + l * run->n_columns * size;
+        fold(run->stack.both, joins ? inner : NULL, size, values, run->n_columns, room);
+        memcpy(node + (lane + l) * size, values, size);
+      }
       run->stack.n = 0;
     }
     qn_row_settle(&nodes, tile, n_tiles, lanes);
@@ -223,7 +234,7 @@ void qn_row_columns(row_frame *frame, int32_t at) {
   const qn_row_stage *stage = &job->program->stages[at];
   const qn_row_reduce *reduce = &stage->reduces[0];
   const uint8_t size = qn_dtype_infos[reduce->by->dtype].size;
-  const int64_t columns = job->lanes ? frame->rows : job->block, width = job->lanes ? job->lanes * columns : columns;
+  const int64_t columns = job->lanes ? frame->rows : job->block, width = (job->lanes ? job->lanes : job->folded) * columns;
   char *const before = frame->top;
   column_run run = {.frame = frame, .stage = stage, .columns = job->columns, .kernel = job->kernel[at], .at = frame->ptr[0],
                     .step = job->nest->stride[0][0], .n_columns = columns};
@@ -238,7 +249,7 @@ void qn_row_columns(row_frame *frame, int32_t at) {
     across(run.stack.both, size, run.stack.nodes, least(job->row, job->lanes), columns);
     memcpy(to, run.stack.nodes, (size_t)(columns * size));
   } else {
-    run_fold(&run, job->inner[0], to);
+    run_fold(&run, job->inner[0], reduce->by->joins, to);
   }
   frame->top = before;
 }
