@@ -20,6 +20,7 @@ typedef struct operand_type {
   const DLPackExchangeAPI *api;
   operand_kind kind;
   numpy_kind numpy;
+  uint8_t is_immutable;    /* its library never changes such an array */
   uint8_t has_lazy_bits;   /* it has views that negate or conjugate on reading: is_neg, is_conj */
   PyCFunction is_neg;      /* the C function of the method without arguments; NULL: call it as a Python method */
   PyObject *requires_grad; /* owned, a descriptor: whether a tensor is part of an autograd graph; DLPack has no flag for it */
@@ -98,6 +99,7 @@ static __attribute__((noinline)) operand_type learn(PyObject *object) {
   operand_type found = {.type = Py_TYPE(object)};
   found.kind = kind_of(object, &found);
   if (found.kind != OPERAND_NONE) {
+    found.is_immutable = (uint8_t)foreign_is_immutable(object);
     operand_type *place = place_of(found.type);
     operand_type last = *place;
     Py_INCREF(found.type);
@@ -210,7 +212,7 @@ static __attribute__((noinline)) int take_slowly(PyObject *object, const quern_o
   operand->api = type.api;
   operand->stream = stream;
   operand->managed = NULL;
-  if (operand_is_output(operand) && foreign_is_immutable(object))
+  if (type.is_immutable && operand_is_output(operand))
     return operand_fail(operand, PyExc_TypeError, "JAX's arrays are not written into; call without out");
   switch (type.kind) {
     case OPERAND_EXCHANGE:
