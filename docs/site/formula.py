@@ -180,8 +180,25 @@ def _over(a, b):
     return f"<mfrac>{_row(a)}{_row(b)}</mfrac>"
 
 
+_locals = set() # of the body that is being written
+
+
 def _exp(base):
-    return lambda x: _power(base, _text(x, 0))
+    """A power; by its name where the exponent is a choice, which would be too small to be read, or a local is called e."""
+    def write(x):
+        if base == "<mi>e</mi>" and (x[0] == "choose" or "e" in _locals):
+            return _plain("exp")(x)
+        return _power(base, _text(x, 0))
+    return write
+
+
+def _meets_word(node, side):
+    """Whether a factor begins (side 1) or ends (side 2) with a name of several letters: beside one a product needs its sign."""
+    while node[0] in ("binary", "cast", "unary"):
+        if node[0] == "binary" and node[1] != "*":
+            return False
+        node = node[1 + side] if node[0] == "binary" else node[2]
+    return node[0] == "name" and len(_name(node[1])) > len("<mi>x</mi>") and "<msub>" not in _name(node[1]) or node[0] == "call" and side == 1
 
 
 def _log(base):
@@ -253,12 +270,18 @@ def _text(node, level):
         text = _row(_operator({"-": "−", "!": "¬", "~": "~", "+": "+"}[node[1]]), _text(node[2], _UNARY))
         return _fenced(text) if level > _LEVEL["+"] else text
     sign, x, y = node[1:]
+    if sign == "*" and x[:2] == ("unary", "-"):
+        return _text(("unary", "-", ("binary", "*", x[2], y)), level)
+    if sign == "+" and y[:2] == ("unary", "-"):
+        return _text(("binary", "-", x, y[2]), level)
     if sign == "/":
         return _over(_text(x, 0), _text(y, 0))
     own = _LEVEL[sign]
     if sign == "*":
+        if x == y and x[0] == "name":
+            return _power(_text(x, _ATOM), "<mn>2</mn>")
         first, second = _text(x, own), _text(y, own + 1)
-        between = "·" if second.startswith("<mn>") or second.startswith("<mrow><mn>") else "⁢"
+        between = "·" if _meets_word(x, 2) or _meets_word(y, 1) or second.startswith("<mn>") or second.startswith("<mrow><mn>") else "⁢"
         text = _row(first, _operator(between), second)
     else:
         text = _row(_text(x, own), _operator(_SIGNS.get(sign, sign)), _text(y, own + 1))
@@ -267,8 +290,10 @@ def _text(node, level):
 
 def mathml(body, result):
     """The <math> elements of a body, one a statement; result: the name of what is returned. Raises NotReadable."""
-    out = []
-    for name, node in _Reader(body).statements():
+    out, statements = [], _Reader(body).statements()
+    _locals.clear()
+    _locals.update(name for name, _ in statements if name)
+    for name, node in statements:
         left = _row(_name(name or result), _operator("="))
         out.append(f'<math display="block">{_row(left, _text(node, 0))}</math>')
     return out

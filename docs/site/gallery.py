@@ -101,21 +101,24 @@ def _accuracy(op, table):
     out = []
     if op["error"]:
         out.append("Declared: " + ("`" + op["error"] + "`" if "error" in op["error"] else op["error"]) + ".\n")
-    rows = table.get(op["name"])
+    head, rows = table.get(op["name"], ([], []))
     if rows:
-        out.append("Measured ([all](../ACCURACY.md)):\n\n| dtype | declared, ULP | largest error found | at | points | against |\n|---|---|---|---|---|---|\n"
-                   + "".join("| " + " | ".join(row[:6]) + " |\n" for row in rows))
+        words = [{"declared": "declared, ULP", "found": "largest error found"}.get(name, name) for name in head]
+        out.append("Measured ([all](../ACCURACY.md)):\n\n| " + " | ".join(words) + " |\n" + "|---" * len(words) + "|\n"
+                   + "".join("| " + " | ".join(row[:len(words)]) + " |\n" for row in rows))
     return "\n".join(out)
 
 
 def accuracy_table(path):
-    """ACCURACY.md's rows: {op: [[dtype, declared, found, at, points, against]]}"""
-    table = {}
+    """ACCURACY.md's rows of ops and of derivatives: {op: (the names of the columns, [[dtype, ...]])}"""
+    table, head = {}, []
     with open(path) as file:
         for line in file:
             cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if cells[0] in ("op", "derivative"):
+                head = cells[1:7]
             if len(cells) >= 7 and cells[1] in ("f16", "bf16", "f32", "f64"):
-                table.setdefault(cells[0], []).append(cells[1:])
+                table.setdefault(cells[0], (head, []))[1].append(cells[1:])
     return table
 
 
@@ -197,21 +200,23 @@ def _function(text, name):
 
 
 def _kernel(op, manifest, tree, key):
-    """The text of one kernel: of f32 and contiguous operands where there is one."""
+    """The text of one kernel: of f32 and contiguous operands, and of the op's own, where there is one. (Some ops share code.)"""
+    def nearness(kernel):
+        return (all(dtype == "f32" for dtype in kernel["dtypes"]), "code" not in kernel, bool(re.search(r"_1d_c+$", kernel["name"])),
+                "f32" in kernel["dtypes"], not re.search(r"_v[234]$|_i64$", kernel["name"]))
     kernels = [k for k in manifest[key] if k["op"] == op["name"]]
-    plain = [k for k in kernels if not re.search(r"_v[234]$|_i64$", k["name"])] or kernels
-    wanted = [k for k in plain if "_f32" in k["name"] and re.search(r"_1d_c+$", k["name"])] or \
-             [k for k in plain if "_f32" in k["name"]] or plain
-    if not wanted:
+    if not kernels:
         return None
-    with open(os.path.join(tree, wanted[0]["file"])) as file:
-        text = _function(file.read(), wanted[0]["name"])
+    wanted = max(kernels, key=nearness)
+    name = wanted.get("code", wanted["name"])
+    with open(os.path.join(tree, wanted["file"])) as file:
+        text = _function(file.read(), name)
     if not text:
         return None
     lines = text.split("\n")
     if len(lines) > 160:
         lines = lines[:160] + ["  /* ... {} lines more */".format(len(lines) - 160)]
-    return wanted[0]["name"].replace("kernels_", "", 1), "\n".join(lines).replace("kernels_", "")
+    return name.replace("kernels_", "", 1), "\n".join(lines).replace("kernels_", "")
 
 
 # ---- Pages ----

@@ -70,6 +70,10 @@ def _limits(axes, curves):
     axes.set_ylim(bottom - room, top + room)
 
 
+# Parameters whose defaults leave nothing to be seen.
+_PARAMS = {"clip": {"min": -1, "max": 2}}
+
+
 def call(op, operands, params=None):
     result = quern.op(op["name"])(*operands, **(params or {}))
     return result if isinstance(result, tuple) else (result,)
@@ -118,8 +122,10 @@ def _elementwise(op, by_name):
             kind = numpy.bool_ if item["type"] == "bool" else numpy.int32 if item["type"] in ("i32", "i64") or dtype == numpy.int32 else dtype
             operands.append(numpy.full(x.shape, value, kind))
         first = x > 0 if op["inputs"][0]["type"] == "bool" else x
-        results = call(op, [first] + operands)
-        if len(names) > 1:
+        results = call(op, [first] + operands, _PARAMS.get(op["name"]))
+        if op["name"] in _PARAMS:
+            label = op["name"] + ", " + ", ".join("{} = {:g}".format(*row) for row in _PARAMS[op["name"]].items())
+        elif len(names) > 1:
             label = ", ".join("{} = {:g}".format(name, float(operand[0])) for name, operand in zip(names[1:], operands))
         else:
             label = op["name"]
@@ -129,7 +135,7 @@ def _elementwise(op, by_name):
             axes.plot(x, curve, label=label + suffix, linestyle="-" if k + j == 0 else ("--", ":", "-.")[(k + j - 1) % 3],
                       color=COLOURS["quern"] if k + j == 0 else COLOURS["second"], **style)
             curves.append(curve)
-        if k == 0 and len(results) == 1 and is_float:
+        if k == 0 and len(results) == 1 and is_float and op["name"] not in _PARAMS:
             slope = _derivative(op, by_name, [first] + operands)
             if slope is not None and numpy.shape(slope) == numpy.shape(x):
                 slope = _masked(slope)
@@ -170,7 +176,9 @@ def _operands_of_backward(op, forward):
     results = call(forward, operands, {"keepdims": True} if keeps else None)
     values = {item["name"]: operand for item, operand in zip(forward["inputs"], operands)}
     values.update({item["name"]: numpy.asarray(result) for item, result in zip(forward["outputs"], results)})
-    values["grad"] = numpy.ones_like(results[0])
+    values["grad"] = numpy.ones_like(results[0]) # of a row's length one that is not constant: many derivatives of a constant are 0
+    if results[0].size == 64:
+        values["grad"] = numpy.roll(_signal(), 23).astype(results[0].dtype)
     return [values[item["name"]] for item in op["inputs"]]
 
 
@@ -260,21 +268,8 @@ def function(op, by_name):
 
 # ---- The index ----
 
-def small(op, by_name):
-    """A small picture for the index: the curve alone."""
-    if op["kind"] != "elementwise" or not op["inputs"] or not _is_float(op) or any(item["type"] for item in op["inputs"]):
-        return None
-    low, high = interval(op)
-    x = numpy.linspace(low, high, 241).astype(_float_dtype(op))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        operands = [x] + [numpy.full(x.shape, 0.5, x.dtype) for _ in op["inputs"][1:]]
-        y = _masked(call(op, operands)[0])
-    finite = y[numpy.isfinite(y)]
-    if not finite.size:
-        return None
-    bottom, top = numpy.percentile(finite, [2, 98])
-    top = top if top > bottom else bottom + 1
+def _path(x, y, low, high, bottom, top, colour, width):
+    """A curve in a small picture, without what lies far outside."""
     parts, is_down = [], False
     for a, b in zip(x, y):
         if not math.isfinite(b) or not bottom - (top - bottom) <= b <= top + (top - bottom):
@@ -282,5 +277,43 @@ def small(op, by_name):
             continue
         parts.append("{}{:.1f} {:.1f}".format("L" if is_down else "M", 4 + 112 * (a - low) / (high - low), 56 - 48 * (b - bottom) / (top - bottom)))
         is_down = True
-    return ('<svg class="small" viewBox="0 0 120 64" role="img" aria-label="{}"><path d="{}" fill="none" stroke="{}" stroke-width="1.6"/>'
-            "</svg>").format(op["name"], "".join(parts), COLOURS["quern"])
+    return '<path d="{}" fill="none" stroke="{}" stroke-width="{}"/>'.format("".join(parts), colour, width)
+
+
+def _small_curves(op):
+    """([x, y, colour, width]...) of a small picture: the first is what gives it its range."""
+    if op["kind"] in ("row", "reduction", "scan"):
+        operands = _operands_of_row(op)
+        result = _masked(call(op, operands)[0]).reshape(-1)
+        at = numpy.arange(64)
+        signal = [at, _masked(operands[0]), COLOURS["second"], 0.8]
+        if result.size not in (1, 64):
+            return [signal]
+        return [signal, [at, numpy.broadcast_to(result, (64,)), COLOURS["quern"], 1.6]]
+    if op["kind"] != "elementwise" or not op["inputs"] or any(item["type"] for item in op["inputs"]):
+        return []
+    if "f32" in op["dtypes"]:
+        low, high = interval(op)
+        x = numpy.linspace(low, high, 241).astype(_float_dtype(op))
+        rest = 0.5
+    elif "i32" in op["dtypes"]:
+        x, rest = numpy.arange(-16, 17, dtype=numpy.int32), 3
+    else:
+        return []
+    operands = [x] + [numpy.full(x.shape, rest, x.dtype) for _ in op["inputs"][1:]]
+    return [[x, _masked(call(op, operands, _PARAMS.get(op["name"]))[0]), COLOURS["quern"], 1.6]]
+
+
+def small(op, by_name):
+    """A small picture for the index: the curve alone; of a row its numbers, and what is made of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        curves = _small_curves(op)
+    finite = numpy.concatenate([y[numpy.isfinite(y)] for _, y, _, _ in curves]) if curves else numpy.empty(0)
+    if not finite.size:
+        return None
+    bottom, top = numpy.percentile(finite, [2, 98]) if len(curves) == 1 else (finite.min(), finite.max())
+    top = top if top > bottom else bottom + 1
+    low, high = float(curves[0][0][0]), float(curves[0][0][-1])
+    return ('<svg class="small" viewBox="0 0 120 64" role="img" aria-label="{}">{}</svg>').format(
+        op["name"], "".join(_path(x, y, low, high, bottom, top, colour, width) for x, y, colour, width in curves))

@@ -71,6 +71,23 @@ functions {
   exp10 = "write pow(10, x)",
   zeros = "write the number: operands are broadcast by themselves",
   ones = "write the number: operands are broadcast by themselves",
+  full_like = "write 0 * x + value",
+  flip = "give the operand as a view in that order",
+  fliplr = "give the operand as a view in that order",
+  flipud = "give the operand as a view in that order",
+  roll = "an expression works element by element: shift the operand before",
+  diff = "the derivative of a formula is grad; of neighbours subtract two views",
+  gradient = "the derivative of a formula is grad; of neighbours subtract two views",
+  cross = "write its parts by themselves, such as a1 * b2 - a2 * b1",
+  interp = "there is no op that looks values up: do it before",
+  digitize = "there is no op that looks values up: do it before",
+  searchsorted = "there is no op that looks values up: do it before",
+  convolve = "an expression works element by element: do it before",
+  correlate = "an expression works element by element: do it before",
+  erfinv = "there is no inverse of erf",
+  complex = "numbers are real here",
+  iff = "write where(condition, x, y)",
+  ternary = "write where(condition, x, y)",
   len = "of a vector write sum(0 * x + 1)",
   print = "an expression gives values: name an output, y = x, and print that",
 }
@@ -182,8 +199,12 @@ for name, sentence in pairs {
   ["\u{2264}"] = "write <=", ["\u{2265}"] = "write >=", ["\u{2260}"] = "write !=", ["\u{221A}"] = "write sqrt(x)", ["\u{3C0}"] = "write PI",
   ["\u{221E}"] = "write INFINITY", ["\u{2227}"] = "write &&", ["\u{2228}"] = "write ||", ["\u{AC}"] = "write !", ["\u{A0}"] = BLANK,
   ["\u{202F}"] = BLANK, ["\u{FEFF}"] = "the text begins with a mark of its encoding: leave it out",
+  ["\\"] = "a text may have several lines as it is",
   ["["] = INDEX, ["]"] = INDEX, ["@"] = M.functions.matmul, ["$"] = "names have letters, digits and _",
 } do M.words[name] = { sentence } end
+for letter = 0x391, 0x3C9 do -- Greek
+  M.words[utf8.char(letter)] = M.words[utf8.char(letter)] or { "names have the letters a to z, digits and _" }
+end
 
 -- What follows a module, the longest one, in a name with dots; nil: it does not begin with one.
 function M.behind_module(name)

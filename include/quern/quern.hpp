@@ -256,6 +256,12 @@ class View {
   View(T &number) {
     take(&number, Span{nullptr, 0});
   }
+  // A number that has no name is refused with what to write: a view borrows memory.
+  template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+  View(const T &&) {
+    static_assert(!std::is_arithmetic_v<T>, "a number is an operand as a variable of its dtype, const float half = 0.5f; in an expression "
+                                            "it stands in the text");
+  }
   template <class T, std::size_t N>
   View(T (&array)[N]) {
     const std::int64_t size = static_cast<std::int64_t>(N);

@@ -32,6 +32,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
         x = from_numbers(obj, dtype)
         copy = None
     else:
+        if hasattr(obj, "mask") and hasattr(obj, "filled"):
+            raise TypeError("asarray: a masked array's mask would be lost; give x.filled(value), or x.data")
         x = from_dlpack(_values_of(obj))
     if dtype is not None and x.dtype != dtype:
         if copy is False:

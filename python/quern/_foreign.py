@@ -30,21 +30,6 @@ def knows(x):
     return _is_list(x) or _is_traced(x) or _labels.owns(x) or _arrow.owns(x)
 
 
-def remedy(x):
-    """What to write instead of an object that is not taken, behind a semicolon; or ""."""
-    advice = _labels.advice(x) or _arrow.advice(x)
-    if not advice:
-        if hasattr(x, "to_numpy"):
-            advice = "give x.to_numpy()"
-        elif hasattr(x, "__array__"):
-            advice = "give numpy.asarray(x)"
-        elif isinstance(x, dict):
-            advice = "give its values one by one"
-        elif hasattr(x, "__iter__") and not isinstance(x, (str, bytes)):
-            advice = "give list(x)"
-    return "; " + advice if advice else ""
-
-
 # ---- Lists and numbers ----
 
 
@@ -113,6 +98,21 @@ def _where(op, k):
     return "{}: input {} ({})".format(op.__name__, k + 1, op.inputs[k])
 
 
+def _tensor_of(x, where):
+    try:
+        return from_dlpack(x)
+    except BufferError as error:
+        raise BufferError("{}: {}".format(where, error)) from None
+
+
+def _as_kind_of(x, first):
+    """The array of a list as the first tensor's kind, which the results then have."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and isinstance(first, numpy.ndarray):
+        return numpy.asarray(x)
+    return torch.from_dlpack(x) if torch is not None and isinstance(first, torch.Tensor) else x
+
+
 def _take_all(op, inputs):
     """The inputs as tensors and numbers."""
     taken, dtypes = list(inputs), []
@@ -122,13 +122,14 @@ def _take_all(op, inputs):
         elif _arrow.owns(x):
             taken[k] = _arrow.take(x, _where(op, k))
         if not _is_list(x) and not _is_number(taken[k]):
-            dtypes.append(from_dlpack(taken[k]).dtype)
+            dtypes.append(_tensor_of(taken[k], _where(op, k)).dtype)
     is_alone = not dtypes
+    first = next((x for x in taken if not _is_list(x) and not _is_number(x)), None)
     for k, x in enumerate(inputs):
         if _is_list(x):
-            taken[k] = _from_list(x, dtypes, _where(op, k))
-    if is_alone and all(map(_is_number, inputs)):
-        taken = [_from_list([x], [], _where(op, k)) for k, x in enumerate(inputs)]
+            taken[k] = _as_kind_of(_from_list(x, dtypes, _where(op, k)), first)
+    if is_alone and all(map(_is_number, taken)):
+        taken = [_from_list([x], [], _where(op, k)) for k, x in enumerate(taken)]
         taken = [_quern._strided(x, (), (), 0) for x in taken]
     return taken, is_alone
 
@@ -174,7 +175,7 @@ def call(op, method, args, kwargs):
 
 def _given_back(op, inputs, taken, params, named, frame, is_alone, result):
     """A result as what the operands were."""
-    if is_alone:
+    if is_alone and not any(map(_arrow.owns, inputs)):
         return _own(result)
     if frame.is_labelled:
         return frame.wrap(result, _axes_of(op, params, named, frame.ndim(taken)), taken)

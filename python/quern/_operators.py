@@ -52,7 +52,7 @@ def _binary(name):
 
 _functions = {}
 for _name in ("add subtract multiply divide floor_divide remainder pow bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
-              "bitwise_right_shift less less_equal equal not_equal greater greater_equal").split():
+              "bitwise_right_shift divmod less less_equal equal not_equal greater greater_equal").split():
     _functions[_name], _functions["inplace_" + _name] = _binary(_name)
 for _name in "negative positive abs bitwise_invert".split():
     _functions[_name] = getattr(_quern, _name, None)

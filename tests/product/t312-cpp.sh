@@ -50,6 +50,10 @@ for compiler in g++ clang++-19; do
     [ "$(./tree_client 2>&1 | tee "$said")" = "done" ]
     ok $? "and runs"
   done
+  printf '#include <quern/ops.hpp>\nvoid twice(float (&x)[2]) { quern::multiply(x, 2.0f, x); }\n' >number.cc
+  ! $compiler -std=c++17 $headers -fsyntax-only number.cc 2>"$said"
+  ok $? "$compiler: a number without a name is refused"
+  grep -q 'a number is an operand as a variable of its dtype' "$said"; ok $? "and what to write is said"
   echo '#include <quern/ops.hpp>' >plain.cc
   try "$compiler: without exceptions and RTTI" $compiler -std=c++17 $strict $headers -fno-exceptions -fno-rtti -c plain.cc -o plain.o
 done

@@ -62,6 +62,9 @@ say(len(derived) > 30 and len(missing) <= 1, "derivatives that are not written d
 say(all(formula.mathml(text, name) for op in derived for name, text in op["derived"]), "and are read as formulas")
 say(by_name["divide_backward"]["derived"][1] == ["grad_y", "(-(grad * ((x / y) / y)))"], "as the quotient's is")
 say("<mfrac>" in formula.mathml("1 / (1 + exp(-x))", "y")[0], "a quotient is a fraction")
+say("<msup>" in formula.mathml("x * x", "y")[0] and "·" in formula.mathml("grad * x", "y")[0] and "·" not in formula.mathml("a * x", "y")[0],
+    "a square is a power, a name of several letters is no row of factors")
+say("exp" in formula.mathml("T e = exp(x); return e + 1;", "y")[0], "a local called e is not taken for the number")
 
 specs = open(root + "/docs/specs.md").read()
 fields = set()

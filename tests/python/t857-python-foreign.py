@@ -49,12 +49,38 @@ try:
 except ImportError:
     np = None
 
+# ---- NumPy's arrays of dtypes that Quern has not ----
+
+if np is None:
+    skip(22, "there is no NumPy here")
+else:
+    records = np.zeros(3, dtype=[("tag", "i1"), ("size", "f8")])
+    for what, array, error, remedy in (
+            ("objects", np.array([1, 2.5], dtype=object), TypeError, "give x.astype('float64')"),
+            ("dates", np.array(["2020-01-01"], dtype="M8[D]"), TypeError, "give x.astype('int64')"),
+            ("times", np.array([1], dtype="m8[s]"), TypeError, "give x.astype('int64')"),
+            ("texts", np.array(["1"]), TypeError, "give x.astype('float64')"),
+            ("records", records, TypeError, "give one of its fields, x['tag']"),
+            ("a field that is not aligned", records["size"], BufferError, "give x.copy()"),
+            ("the other byte order", np.ones(3, np.dtype("f8").newbyteorder()), BufferError, "newbyteorder('=')"),
+            ("complex numbers", np.ones(3, "c8"), TypeError, "give the real and the imaginary parts")):
+        raises(error, lambda: quern.add(array, 1), what, remedy)
+        if what != "complex numbers":
+            raises((BufferError, TypeError), lambda: quern.asarray(array), "  as an Array", remedy)
+    for masked in np.ma.masked_array([1.0, 2.0], [0, 1]), np.ma.masked_array([1.0]):
+        raises(TypeError, lambda: quern.add(masked, 1), "a masked array", "x.filled(value)")
+        raises(TypeError, lambda: quern.asarray(masked), "  as an Array", "x.filled(value)")
+    is_((type(quern.add([1, 2], np.ones(2))), type(quern.where([True, False], np.ones(2), 0))), (np.ndarray, np.ndarray),
+        "a list first: the result is NumPy's")
+    raises(TypeError, lambda: quern.add(np.ones(2), 1j), "a complex number", "numbers are real here")
+    raises(TypeError, lambda: quern.sum(np.ones(2), casting="unsafe"), "casting", "dtype= is the dtype of results")
+
 # ---- pandas ----
 
 try:
     import pandas as pd
 except ImportError:
-    skip(34, "there is no pandas here")
+    skip(35, "there is no pandas here")
 else:
     diag("pandas " + pd.__version__)
     s = pd.Series([1.0, 4.0, 9.0], index=list("abc"), name="area")
@@ -99,6 +125,7 @@ else:
     raises(TypeError, lambda: quern.sqrt(pd.Series(pd.to_datetime(["2020-01-01"]))), "dates", "x.astype('int64')")
     raises(TypeError, lambda: quern.sqrt(pd.DataFrame({"a": [1], "t": [True]})), "bools beside numbers", "x.astype('float64')")
     raises(TypeError, lambda: quern.sqrt(s, out=s), "out", "Series cannot be written into")
+    raises(TypeError, lambda: quern.sum(d.groupby("p")), "groups", "give x.agg(op)")
     out = np.zeros(3)
     ok(quern.sqrt(s, out=out) is out and out.tolist() == [1.0, 2.0, 3.0], "  out of NumPy's")
 
@@ -107,7 +134,7 @@ else:
 try:
     import xarray as xr
 except ImportError:
-    skip(14, "there is no xarray here")
+    skip(15, "there is no xarray here")
 else:
     diag("xarray " + xr.__version__)
     t = xr.DataArray(np.arange(6.0).reshape(2, 3), dims=("time", "place"),
@@ -129,13 +156,14 @@ else:
     raises(ValueError, lambda: quern.add(t, k[:2]), "another length", "xarray.align")
     raises(ValueError, lambda: quern.fma(t, k, np.ones(3)), "an array without names", "dims")
     raises(TypeError, lambda: quern.exp(t.to_dataset()), "a Dataset", "x.map(op)")
+    raises(BufferError, lambda: quern.exp(xr.DataArray(np.array(["2020-01-01"], "M8[ns]"))), "dates", "exp: input 1 (x)")
 
 # ---- pyarrow ----
 
 try:
     import pyarrow as pa
 except ImportError:
-    skip(17, "there is no pyarrow here")
+    skip(18, "there is no pyarrow here")
 else:
     diag("pyarrow " + pa.__version__)
     v = pa.array([1.0, 4.0, 9.0])
@@ -148,6 +176,7 @@ else:
     is_(quern.logical_not(pa.array([True, False, True])[1:]).to_pylist(), [True, False], "  and in")
     is_(quern.sum(pa.array([1, 2])), pa.scalar(3), "no dimension: a scalar")
     is_(quern.add(v, pa.scalar(1.0)).to_pylist(), [2.0, 5.0, 10.0], "a scalar in")
+    is_(quern.add(pa.scalar(1), 2), pa.scalar(3), "  alone")
     is_(quern.sqrt(pa.chunked_array([[1.0], [4.0]])), pa.chunked_array([[1.0, 2.0]]), "chunks")
     is_(quern.sqrt(pa.array([], pa.float32())).type, pa.float32(), "nothing")
     for dtype in (pa.float16(), pa.float32(), pa.uint64()):

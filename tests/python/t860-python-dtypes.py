@@ -79,4 +79,6 @@ else:
     ok(all(getattr(quern, n) == getattr(torch, n) and getattr(torch, n) == getattr(quern, n) for n in names), "torch.dtype")
     is_(quern.dtype(torch.half), quern.float16, "PyTorch's other names")
 
+for name, other in (("f4", "float32"), ("<f8", "float64"), ("d", "float64"), ("int", "int64"), ("half", "float16"), ("Int64", "int64")):
+    raises(TypeError, lambda: quern.dtype(name), "NumPy's, C's or pandas' {}".format(name), "write '{}'".format(other))
 done_testing()

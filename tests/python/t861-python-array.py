@@ -153,6 +153,12 @@ for bad, part in (((swapped * 3)(), "format"), ((ctypes.c_char * 3)(), "format")
 released = memoryview(b"abc")
 released.release()
 raises(ValueError, lambda: quern.from_dlpack(released), "a released memoryview")
+for name, wanted in (("sum", "quern.sum(x)"), ("power", "quern.pow(x)"), ("astype", "quern.astype(x, dtype)"), ("squeeze", "quern.array_api.squeeze(x)"),
+                     ("ravel", "x.reshape((-1,))")):
+    raises(AttributeError, lambda: getattr(quern.asarray([1.0]), name), "no method {}".format(name), "write " + wanted)
+is_((getattr(quern.asarray([1.0]), "nothing", 7), hasattr(quern.asarray([1.0]), "__wrapped__")), (7, False), "others are not there")
+is_(("{:.2f}".format(quern.asarray([1.5])), "{}".format(quern.asarray([1.5]))), ("1.50", str(quern.asarray([1.5]))), "formats, of one item")
+raises(ValueError, lambda: "{:.2f}".format(quern.asarray([1.0, 2.0])), "  not of two", "only one of 1 item")
 raises(AttributeError, lambda: quern.from_dlpack(5), "neither __dlpack__ nor a buffer", "__dlpack__")
 
 # ---- The buffer protocol: out ----

@@ -444,6 +444,8 @@ i, b = xp.asarray([6, 3]), xp.asarray([True, False])
 for name, got, wanted in (("&", i & 3, [2, 3]), ("|", 1 | i, [7, 3]), ("^", i ^ i, [0, 0]), ("~", ~i, [-7, -4]), ("<<", i << 1, [12, 6]), (">>", 24 >> i, [0, 3]),
                           ("& of bools", b & True, [True, False]), ("~ of bools", ~b, [False, True])):
     is_(got.tolist(), wanted, name)
+if hasattr(quern, "divmod"):
+    is_([part.tolist() for part in divmod(xp.asarray([7.0, -7.0]), 2) + divmod(7, xp.asarray(2))], [[3.0, -4.0], [1.0, 1.0], 3, 1], "divmod")
 z, place = x, x.data_ptr()
 x += 1
 x *= y

@@ -297,6 +297,7 @@ def errors():
     raises(TypeError, lambda: jax.jit(qj.bitwise_and)(x, x) if "bitwise_and" in KNOWN else qj.gelu(x, y=1), "dtypes")
     raises(TypeError, lambda: qj.add(x), "an input that is missing", "add: input 2 (y) is missing")
     raises(TypeError, lambda: qj.add(x, x, out=x), "out=", "JAX's arrays do not change")
+    raises(TypeError, lambda: quern.add(x, x, out=x), "  nor by quern.add", "are not written into")
     raises(TypeError, lambda: jax.jit(lambda x, a: qj.compile("param a; x*a")(x, a=a))(x, 2.0), "a traced parameter", "static_argnames")
     raises(TypeError, lambda: qj.add(x, "text"), "what is no array", "add: ")
     raises(AttributeError, lambda: qj.geluu, "an unknown name", "did you mean")

@@ -5,6 +5,7 @@
 
 #include "array/array_object.h"
 #include "base/errors.h"
+#include "base/remedy.h"
 #include "exchange/buffer.h"
 #include "exchange/capsule.h"
 #include "exchange/protocol.h"
@@ -160,6 +161,14 @@ static struct DLManagedTensorVersioned *import_any(PyObject *object, const quern
   return NULL;
 }
 
+/* The producer's exception, with a remedy where there is one. */
+static PyObject *refuse(PyObject *object) {
+  PyObject *text = remedy_of_refusal(object);
+  if (text) PyErr_Format(PyExc_BufferError, "from_dlpack: %U", text);
+  Py_XDECREF(text);
+  return NULL;
+}
+
 /* Whether the imported tensor fulfils the wish. */
 static int is_served(const struct DLManagedTensorVersioned *managed, const quern_export *wish) {
   const DLDevice at = managed->dl_tensor.device;
@@ -205,6 +214,7 @@ PyObject *array_from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t 
   if (wish_of(device, copy, "from_dlpack: device", &wish)) return NULL;
   if (array_check(args[0])) return exported(args[0], &wish);
   managed = import_any(args[0], &wish);
-  if (managed) managed = serve(managed, &wish);
+  if (!managed) return refuse(args[0]);
+  managed = serve(managed, &wish);
   return managed ? array_new(managed) : NULL;
 }

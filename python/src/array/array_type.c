@@ -11,6 +11,7 @@
 #include "array/gather.h"
 #include "array/operators.h"
 #include "base/errors.h"
+#include "base/remedy.h"
 #include "exchange/buffer.h"
 #include "types/device_object.h"
 #include "types/dtypes.h"
@@ -144,6 +145,16 @@ static PyObject *array_item(PyObject *self, PyObject *unused) {
   value = value_object(managed->dl_tensor.dtype, tensor_first(&managed->dl_tensor));
   managed_drop(managed);
   return value;
+}
+
+/* With a format, that of the one item. */
+static PyObject *array_format(PyObject *self, PyObject *spec) {
+  PyObject *value, *text;
+  if (!PyUnicode_Check(spec) || PyUnicode_GetLength(spec) == 0) return PyObject_Str(self);
+  value = array_item(self, NULL);
+  text = value ? PyObject_Format(value, spec) : NULL;
+  Py_XDECREF(value);
+  return text;
 }
 
 static PyObject *array_tolist(PyObject *self, PyObject *unused) {
@@ -299,6 +310,7 @@ static PyMethodDef array_methods[] = {
     {"__array_namespace__", (PyCFunction)(void (*)(void))array_namespace, METH_VARARGS | METH_KEYWORDS,
      "__array_namespace__($self, /, *, api_version=None)\n--\n\nThe module quern.array_api."},
     {"__complex__", array_complex, METH_NOARGS, NULL},
+    {"__format__", array_format, METH_O, NULL},
     {"reshape", (PyCFunction)(void (*)(void))array_reshape, METH_VARARGS | METH_KEYWORDS,
      "reshape($self, /, shape, *, copy=None)\n--\n\n"
      "The items in another shape, in row-major order: of the same memory if strides can say so, else of a copy. One extent may be -1."},
@@ -309,6 +321,18 @@ static PyMethodDef array_methods[] = {
      "to_device($self, device, /, *, stream=None)\n--\n\nAn array of the same values there: the same memory if it is there."},
     {NULL, NULL, 0, NULL},
 };
+
+/* A name without an underscore in front that is not there: by people's habits from other libraries. */
+static PyObject *array_attribute(PyObject *self, PyObject *name) {
+  PyObject *value = PyObject_GenericGetAttr(self, name), *remedy;
+  if (value || !PyErr_ExceptionMatches(PyExc_AttributeError) || !PyUnicode_Check(name)) return value;
+  if (PyUnicode_GetLength(name) == 0 || PyUnicode_ReadChar(name, 0) == '_') return NULL;
+  PyErr_Clear();
+  remedy = remedy_of("of_attribute", name);
+  if (remedy) PyErr_Format(PyExc_AttributeError, "'quern.Array' object has no attribute %R%U", name, remedy);
+  Py_XDECREF(remedy);
+  return NULL;
+}
 
 static PyMemberDef array_members[] = {
     {"__weaklistoffset__", Py_T_PYSSIZET, offsetof(array, weak_references), Py_READONLY, NULL},
@@ -325,6 +349,7 @@ static PyType_Slot array_slots[] = {
     {Py_tp_new, (void *)array_refuse_new},
     {Py_tp_dealloc, (void *)array_delete},
     {Py_tp_repr, (void *)array_repr},
+    {Py_tp_getattro, (void *)array_attribute},
     {Py_tp_getset, array_attributes},
     {Py_tp_methods, array_methods},
     {Py_tp_members, array_members},
@@ -336,6 +361,7 @@ static PyType_Slot array_slots[] = {
     {Py_mp_ass_subscript, (void *)array_set_items},
     ARRAY_BINARY_OPERATORS(BINARY_SLOT)
     ARRAY_UNARY_OPERATORS(UNARY_SLOT)
+    {Py_nb_divmod, (void *)array_divmod},
     {Py_nb_power, (void *)array_power},
     {Py_nb_inplace_power, (void *)array_inplace_power},
     {Py_nb_bool, (void *)array_bool},

@@ -19,6 +19,8 @@ PyObject *operator_call(const char *name, PyObject *a, PyObject *b, PyObject *c)
 ARRAY_BINARY_OPERATORS(BINARY)
 ARRAY_UNARY_OPERATORS(UNARY)
 
+PyObject *array_divmod(PyObject *a, PyObject *b) { return operator_call("divmod", a, b, NULL); }
+
 static PyObject *power(const char *name, PyObject *a, PyObject *b, PyObject *modulus) {
   if (modulus != Py_None) return new_ref(Py_NotImplemented);
   return operator_call(name, a, b, NULL);

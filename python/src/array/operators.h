@@ -33,6 +33,7 @@ PyObject *array_inplace_power(PyObject *a, PyObject *b, PyObject *modulus);
 #define ARRAY_DECLARE_UNARY(slot, name) PyObject *array_operator_##slot(PyObject *a);
 ARRAY_BINARY_OPERATORS(ARRAY_DECLARE_BINARY)
 ARRAY_UNARY_OPERATORS(ARRAY_DECLARE_UNARY)
+PyObject *array_divmod(PyObject *a, PyObject *b);
 #undef ARRAY_DECLARE_BINARY
 #undef ARRAY_DECLARE_UNARY
 

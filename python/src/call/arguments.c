@@ -123,8 +123,8 @@ static int32_t find_name(const op_object *op, PyObject *name) {
 static const struct {
   const char *name, *ours, *of, *remedy;
 } foreign_names[] = {
-    {"dim", "axis", NULL, "; PyTorch's dim is axis here"},
-    {"keepdim", "keepdims", NULL, "; PyTorch's keepdim is keepdims here"},
+    {"dim", "axis", NULL, "; dim is axis here, a number"},
+    {"keepdim", "keepdims", NULL, "; keepdim is keepdims here"},
     {"negative_slope", "slope", NULL, "; negative_slope is slope here"},
     {"ddof", "correction", NULL, "; NumPy's ddof is correction here"},
     {"unbiased", "correction", NULL, "; write correction=1 or correction=0"},
@@ -137,6 +137,9 @@ static const struct {
     {"a_max", "max", NULL, "; a_max is max here"},
     {"where", NULL, NULL, "; there are no masks: write where(mask, x, 0) for an operand"},
     {"inplace", NULL, NULL, "; write out=x"},
+    {"casting", NULL, NULL, "; dtype= is the dtype of results, astype(x, dtype) casts an input"},
+    {"order", NULL, NULL, "; a result has the layout of the inputs, or is out=x"},
+    {"decimals", NULL, "round", "; write round(x * 100) / 100"},
 };
 
 static int has_argument(const op_object *op, const char *name) {

@@ -3,21 +3,30 @@
  * axes.c: see axes.h. */
 #include "call/axes.h"
 
+#include <string.h>
+
 /* ---- Reading ---- */
+
+static int refuse_kind(PyObject *value, const char *name) {
+  const char *remedy = "";
+  if (PyUnicode_Check(value)) remedy = "; of a named dimension give x.get_axis_num(name)";
+  else if (strcmp(name, "max") == 0) remedy = "; of two operands write maximum(x, y)";
+  else if (strcmp(name, "min") == 0) remedy = "; of two operands write minimum(x, y)";
+  PyErr_Format(PyExc_TypeError, "%s: axis: %.100R, expected an int, a tuple of ints or None%s", name, value, remedy);
+  return -1;
+}
 
 /* A bool is refused, as a mistake. */
 static int take_one(PyObject *value, const char *name, axis_request *request) {
   int overflow = 0;
   int64_t axis;
-  if (PyBool_Check(value) || !PyIndex_Check(value)) {
-    PyErr_Format(PyExc_TypeError, "%s: axis: %.100R, expected an int, a tuple of ints or None", name, value);
-    return -1;
-  }
+  if (PyBool_Check(value) || !PyIndex_Check(value)) return refuse_kind(value, name);
   if (PyLong_Check(value)) {
     axis = PyLong_AsLongLongAndOverflow(value, &overflow);
   } else {
     PyObject *integer = PyNumber_Index(value);
-    if (!integer) return -1;
+    if (!integer) /* an array of several numbers */
+      return PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError) ? refuse_kind(value, name) : -1;
     axis = PyLong_AsLongLongAndOverflow(integer, &overflow);
     Py_DECREF(integer);
   }

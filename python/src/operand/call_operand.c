@@ -6,6 +6,7 @@
 #include "array/array_object.h"
 #include "array/exchange_api.h"
 #include "base/errors.h"
+#include "base/remedy.h"
 #include "exchange/buffer.h"
 #include "exchange/protocol.h"
 #include "operand/foreign.h"
@@ -19,6 +20,7 @@ typedef struct operand_type {
   const DLPackExchangeAPI *api;
   operand_kind kind;
   numpy_kind numpy;
+  uint8_t is_immutable;    /* its library never changes such an array */
   uint8_t has_lazy_bits;   /* it has views that negate or conjugate on reading: is_neg, is_conj */
   PyCFunction is_neg;      /* the C function of the method without arguments; NULL: call it as a Python method */
   PyObject *requires_grad; /* owned, a descriptor: whether a tensor is part of an autograd graph; DLPack has no flag for it */
@@ -97,6 +99,7 @@ static __attribute__((noinline)) operand_type learn(PyObject *object) {
   operand_type found = {.type = Py_TYPE(object)};
   found.kind = kind_of(object, &found);
   if (found.kind != OPERAND_NONE) {
+    found.is_immutable = (uint8_t)foreign_is_immutable(object);
     operand_type *place = place_of(found.type);
     operand_type last = *place;
     Py_INCREF(found.type);
@@ -112,7 +115,7 @@ static __attribute__((noinline)) operand_type learn(PyObject *object) {
 static int refuse(const operand *operand, const operand_type *type) {
   if (type->numpy == NUMPY_MASKED)
     return operand_fail(operand, PyExc_TypeError, "a masked array's mask would be lost; give x.filled(value), or x.data");
-  PyObject *remedy = foreign_remedy(operand->object);
+  PyObject *remedy = remedy_of("of_object", operand->object);
   if (!remedy) return -1;
   operand_fail(operand, PyExc_TypeError, "%R is no tensor: it has neither __dlpack__ nor the buffer protocol%U",
                (PyObject *)type->type, remedy);
@@ -136,9 +139,18 @@ static int use_managed(operand *operand, struct DLManagedTensorVersioned *manage
   return operand_fail(operand, PyExc_BufferError, "it hands over a copy, in which the result would be lost");
 }
 
+/* The exception of a producer, with the operand's name and a remedy where there is one. */
+static int refuse_as_producer(const operand *operand) {
+  PyObject *text = remedy_of_refusal(operand->object);
+  if (text) operand_fail(operand, PyExc_BufferError, "%U", text);
+  Py_XDECREF(text);
+  return -1;
+}
+
 static int use_protocol(operand *operand, void *stream) {
   const dlpack_wish wish = {.copy = QUERN_COPY_IF_NEEDED, .stream = stream};
-  return use_managed(operand, dlpack_import(operand->object, &wish));
+  struct DLManagedTensorVersioned *managed = dlpack_import(operand->object, &wish);
+  return managed ? use_managed(operand, managed) : refuse_as_producer(operand);
 }
 
 /* 1, 0, or -1 with an exception. */
@@ -152,18 +164,6 @@ static int truth_of(PyObject *value) {
   return is_true;
 }
 
-/* Adds to the producer's refusal which operand it is, and who computes with gradients. */
-static int refuse_gradients(const operand *operand) {
-  PyObject *type, *value, *traceback;
-  if (!PyErr_ExceptionMatches(PyExc_BufferError)) return -1;
-  PyErr_Fetch(&type, &value, &traceback);
-  operand_fail(operand, PyExc_BufferError, "%S; the functions of quern.torch have derivatives", value);
-  Py_XDECREF(type);
-  Py_XDECREF(value);
-  Py_XDECREF(traceback);
-  return -1;
-}
-
 /* A tensor that requires a gradient is imported by __dlpack__, where the producer can refuse it with its own message. */
 static int ask_for_gradients(operand *operand, const operand_type *type, void *stream) {
   PyObject *object = operand->object, *descriptor = type->requires_grad, *value;
@@ -173,7 +173,7 @@ static int ask_for_gradients(operand *operand, const operand_type *type, void *s
   Py_DECREF(descriptor);
   int wants = truth_of(value);
   if (wants <= 0) return wants;
-  return use_protocol(operand, stream) ? refuse_gradients(operand) : 0;
+  return use_protocol(operand, stream);
 }
 
 /* 1, 0, or -1 with an exception. */
@@ -212,6 +212,8 @@ static __attribute__((noinline)) int take_slowly(PyObject *object, const quern_o
   operand->api = type.api;
   operand->stream = stream;
   operand->managed = NULL;
+  if (type.is_immutable && operand_is_output(operand))
+    return operand_fail(operand, PyExc_TypeError, "JAX's arrays are not written into; call without out");
   switch (type.kind) {
     case OPERAND_EXCHANGE:
       return ask_for_bits(operand, &type) ? -1 : ask_for_gradients(operand, &type, stream);

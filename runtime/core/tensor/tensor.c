@@ -89,7 +89,8 @@ static quern_status refuse_dtype(DLDataType type, const char *op, const quern_ar
   if (type.bits % 8 != 0)
     return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s has items of %u bits, expected whole bytes", text,
                           (unsigned)type.bits);
-  return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s is not known to this library", text);
+  return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s is not known to this library%s", text,
+                        type.code == kDLComplex ? ": give the real and the imaginary parts" : "");
 }
 
 quern_status qn_tensor_read_dtype(DLDataType type, const char *op, const quern_arg_info *arg, int32_t index, uint8_t *dtype) {

@@ -172,11 +172,12 @@ quern_status qn_callee_check(const qn_source *source, const qn_token *token, con
     return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s takes 1 argument and axis=, got 2: of two operands write %s(x, y)",
                           SHOWN(source, token), twin);
   if (n < n_in || n > n_in + n_params) {
+    const char *axes = n > n_in && qn_callee_has_axes(call) ? ": axes have a name, axis=0" : "";
     if (n_params == 0)
-      return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s takes %d argument%s, got %d", SHOWN(source, token), n_in,
-                            n_in == 1 ? "" : "s", n);
-    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s takes %d argument%s and at most %d parameter%s, got %d",
-                          SHOWN(source, token), n_in, n_in == 1 ? "" : "s", n_params, n_params == 1 ? "" : "s", n);
+      return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s takes %d argument%s, got %d%s", SHOWN(source, token), n_in,
+                            n_in == 1 ? "" : "s", n, axes);
+    return qn_syntax_fail(source, QUERN_E_SYNTAX, token->at, "%.*s takes %d argument%s and at most %d parameter%s, got %d%s",
+                          SHOWN(source, token), n_in, n_in == 1 ? "" : "s", n_params, n_params == 1 ? "" : "s", n, axes);
   }
   return QUERN_OK;
 }
