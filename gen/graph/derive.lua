@@ -250,7 +250,9 @@ function M.run(scope)
     derivatives[k] = trial and scope.env[name] or inside:cast(found or state.dag:constant(result.type, 0.0), scope.T)
   end
   if trial then return derivatives end
-  return expr.lower(state, scope, derivatives, of_node)
+  local lowered = expr.lower(state, scope, derivatives, of_node)
+  if kinds.of(forward).has_stages and rows.are_rows(lowered) then lowered[1] = scope:spread(lowered[1], 1.0) end -- results are elements
+  return lowered
 end
 
 ---------------------------------------------------------------------------------------------------- ops

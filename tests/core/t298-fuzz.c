@@ -15,7 +15,7 @@
 enum { MOST_BYTES = 8192, MOST_FILES = 400 };
 
 typedef int target_fn(const uint8_t *bytes, size_t size);
-target_fn fuzz_call, fuzz_expression, fuzz_fused, fuzz_jit_cache, fuzz_npy, fuzz_object_loader, fuzz_program, fuzz_spec;
+target_fn fuzz_call, fuzz_expression, fuzz_fused, fuzz_jit_cache, fuzz_npy, fuzz_npz, fuzz_object_loader, fuzz_program, fuzz_spec;
 
 static const struct target {
   const char *name;
@@ -23,7 +23,8 @@ static const struct target {
   size_t longest;
   int needs_specs;
 } targets[] = {{"call", fuzz_call, 256, 0}, {"expression", fuzz_expression, 4096, 0}, {"fused", fuzz_fused, 512, 0},
-               {"jit_cache", fuzz_jit_cache, 4096, 0}, {"npy", fuzz_npy, 512, 0}, {"object_loader", fuzz_object_loader, 4096, 0},
+               {"jit_cache", fuzz_jit_cache, 4096, 0}, {"npy", fuzz_npy, 512, 0}, {"npz", fuzz_npz, 1024, 0},
+               {"object_loader", fuzz_object_loader, 4096, 0},
                {"program", fuzz_program, 512, 1}, {"spec", fuzz_spec, 2048, 1}};
 
 typedef struct corpus {

@@ -3,8 +3,8 @@
 #
 # fuzz.sh: builds the fuzz targets and runs each for a while, beginning with corpus/. What they find stays in build-fuzz/; the exit
 # status is 1 if there is anything. How much was run is added to tests/fuzz/totals.txt, which TESTING.md shows.
-#   sh tests/fuzz/fuzz.sh SECONDS [TARGET]...      TARGET: call, expression, fused, jit_cache, npy, object_loader, operands, program,
-#                                                  spec; none: all
+#   sh tests/fuzz/fuzz.sh SECONDS [TARGET]...      TARGET: call, expression, fused, jit_cache, npy, npz, object_loader, operands,
+#                                                  program, spec; none: all
 #   sh tests/fuzz/fuzz.sh --keep [TARGET]...       adds to corpus/ those of the new inputs that reach what its files do not, the
 #                                                  smallest first, up to 40 files of a target
 set -eu
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.."
 [ $# -ge 1 ] || { sed -n '4,10s/^# \{0,1\}//p' tests/fuzz/fuzz.sh >&2; exit 2; }
 seconds=$1
 shift
-[ $# -ge 1 ] || set -- call expression fused jit_cache npy object_loader operands program spec
+[ $# -ge 1 ] || set -- call expression fused jit_cache npy npz object_loader operands program spec
 most=40
 
 # Clang in process, for what is compiled at run time: of the plain build, since LLVM has no counters.
@@ -33,6 +33,7 @@ longest_of() {
     call) echo 256 ;;
     operands) echo 160 ;;
     fused | npy | program) echo 512 ;;
+    npz) echo 1024 ;;
     expression) echo 8000 ;;
     *) echo 4096 ;;
   esac

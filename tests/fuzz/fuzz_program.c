@@ -185,9 +185,13 @@ static void put_op(body *b, int k) {
 
 /* ---- Calls ---- */
 
+static const char *shown_text; /* of the spec */
+
 static void call_named(rng *r, quern_ctx *interpreting, quern_ctx *compiling, const char *name) {
   quern_op *op = NULL, *other = NULL;
-  REQUIRE(quern_op_find(interpreting, name, &op) == QUERN_OK, "%s", quern_last_error());
+  const quern_status status = quern_op_find(interpreting, name, &op);
+  if (status == QUERN_E_LIMIT && strstr(name, "_backward")) return; /* it is made now */
+  REQUIRE(status == QUERN_OK, "%s\n%s", quern_last_error(), shown_text);
   REQUIRE(!compiling || quern_op_find(compiling, name, &other) == QUERN_OK, "%s", quern_last_error());
   const quern_op_info *info = quern_op_describe(op);
   for (int k = 0; k < 2; k++) fuzz_one_call(r, op, other);
@@ -217,6 +221,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
   snprintf(b.space, sizeof b.space, "fz%u", n_inputs);
   const int n_ops = 1 + (int)rng_below(&r, MOST_OPS);
   for (int k = 0; k < n_ops; k++) put_op(&b, k);
+  shown_text = text;
   quern_status status = quern_spec_load_text(spec_ctx[0], "fuzz.lua", text, b.n);
   if (status == QUERN_OK && compiles) status = quern_spec_load_text(spec_ctx[1], "fuzz.lua", text, b.n);
   const int is_lacking = status == QUERN_E_UNSUPPORTED && is_subset() && strstr(quern_last_error(), "built without");

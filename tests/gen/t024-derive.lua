@@ -199,8 +199,11 @@ row "acme.reduced" { doc = "d", inputs = "x, w", dtypes = floating, body = [[
 ]] }
 row "acme.none" { doc = "d", dtypes = floating, body = "acme.plain(x) + sum(x)" }
 row "acme.constant" { doc = "d", dtypes = floating, body = "acme.plain(floor(x)) * sum(x)", grad = false }
+row "acme.number" { doc = "d", dtypes = floating, body = "T m = sum(x); return hypot((T)3, (T)4)" }
+row "acme.steps" { doc = "d", dtypes = floating, body = "floor(sum(x) + 0.5)" }
+row "acme.by_place" { doc = "d", inputs = "x, w", dtypes = floating, body = "mean(x) * (T)index + floor(w / 8)" }
 ]=]
-for _, name in ipairs { "acme.squares", "acme.derived", "acme.reduced" } do
+for _, name in ipairs { "acme.squares", "acme.derived", "acme.reduced", "acme.number", "acme.steps", "acme.by_place" } do
   local op = own.op_of_name[name]
   local values = { x = { 0.25, 1.5, -0.5, 0.75, 0.125 }, w = #op.inputs > 1 and { 1.0, 0.5, 2.0, 1.25, 0.75 } or nil }
   local worst = op.backward and differs(own, op, values, 5) or INF
@@ -346,6 +349,10 @@ local function compare(what, spec_text)
   return lazy
 end
 compare("the library's", text)
+nested[#nested + 1] = 'row "acme.number" { doc = "d", dtypes = floating, body = "hypot((T)3, (T)4)" }'
+nested[#nested + 1] = 'row "acme.low" { doc = "d", dtypes = floating, body = "floor(mean(x)) + acme.number(x)" }'
+nested[#nested + 1] = 'row "acme.norm" { doc = "d", dtypes = floating, body = "x - mean(deep_2(x, 1)) * acme.low(x)" }'
+nested[#nested + 1] = 'row "acme.uses" { doc = "d", dtypes = floating, body = "acme.norm(softmax(x)) * x" }'
 local deep = compare("nested functions", table.concat(nested, "\n"))
 tap.ok(deep.op_of_name["acme.calls"].backward and not deep.op_of_name["acme.unheld"].backward, "  one that has none may be called where nothing is derived by")
 

@@ -213,7 +213,13 @@ UNUSED static int uses_spec(void *arg) {
   if (operands_call(op, &o, NULL)) return 2;
   if (((float *)o.out[0].t.data)[3] != 2 * ((float *)o.in[0].t.data)[3] + 1) return 3;
   if (load_spec(shared_ctx, "more", "unary \"ours.more\" { doc = \"A test.\", dtypes = floating, body = [[ ours.twice(x) ]] }")) return 4;
-  return strcmp(tier_of(op, &o, NULL), compiler) == 0 ? 0 : 5;
+  if (strcmp(tier_of(op, &o, NULL), compiler) != 0) return 5;
+  for (int k = 0; k < 2; k++) { /* a derivative that its parent had made, and one of its own */
+    quern_op *backward = NULL;
+    if (quern_op_find(shared_ctx, k ? "ours.more_backward" : "ours.twice_backward", &backward) || operands_call(backward, &o, NULL)) return 6 + k;
+    if (((float *)o.out[0].t.data)[3] != 2 * ((float *)o.in[0].t.data)[3]) return 8 + k;
+  }
+  return 0;
 }
 
 UNUSED static void test_specs(void) {
@@ -251,6 +257,7 @@ UNUSED static void test_specs(void) {
   diag("%.0f ms", now_ms() - start);
   has_str(quern_last_error(), "(spec_step_limit)", "  said");
   is_int(load_spec(ctx, "ours", "unary \"ours.twice\" { doc = \"A test.\", dtypes = floating, body = [[ x + x ]] }"), QUERN_OK, "the next one loads");
+  quern_op_release(op_named(ctx, "ours.twice_backward"));
 
   shared_ctx = ctx;
   if (pthread_create(&thread, NULL, loads, dear)) bail("no thread");

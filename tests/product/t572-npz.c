@@ -113,6 +113,15 @@ static void test_hostile(void) {
     close(fd);
   }
   group_end();
+
+  make_image(0);
+  unsigned char *name = memmem(image + directory_at, (size_t)(image_size - directory_at), "weights.npy", 11);
+  if (!name) bail("no name");
+  memcpy(name, "\33[\xc2\x9bxyz", 7);
+  npz_member member;
+  const int fd = write_image(0, image_size);
+  ok(!npz_find(fd, image_size, "q", "x", &member, why) && strstr(why, "it has x, ?[??xyz, z"), "what a terminal would obey is not shown: %s", why);
+  close(fd);
 }
 
 int main(void) {

@@ -50,11 +50,12 @@ local function is_row(node, known)
   return known[node]
 end
 
--- Such a node as one of elements, the same at each place, so that it can be reduced: a derivative does so, of 1.
-function Scope:spread(node)
+-- Such a node as one of elements, the same at each place, so that it can be reduced: a derivative does so, of 1. other: a number that
+-- the node is not; nil: 0
+function Scope:spread(node, other)
   local dag, t = self.state.dag, self.state.types.by_name[node.type]
   local is_there = dag:make("ge", "bool", { self.state.index, dag:constant("i64", 0) })
-  return dag:make("select", node.type, { is_there, node, dag:constant(node.type, t.kind == "float" and 0.0 or 0) })
+  return dag:make("select", node.type, { is_there, node, dag:constant(node.type, other or t.kind == "float" and 0.0 or 0) })
 end
 
 function Scope:call_reduction(op, values, node)

@@ -132,8 +132,10 @@ static int read_entry(const unsigned char *at, int64_t left, npz_member *member,
   if (shown >= NPZ_NAME_SIZE) shown = NPZ_NAME_SIZE - 1;
   memcpy(member->name, name, (size_t)shown);
   member->name[shown] = 0;
-  for (char *c = member->name; *c; c++)
-    if ((unsigned char)*c < ' ' || *c == 0x7f) *c = '?';
+  for (unsigned char *c = (unsigned char *)member->name; *c; c++) {
+    if (*c < ' ' || *c == 0x7f) *c = '?';
+    if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) *c = c[1] = '?'; /* control characters in UTF-8, which terminals obey, too */
+  }
   return 1;
 }
 
