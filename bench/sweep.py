@@ -29,7 +29,7 @@ PATTERNS = ("row", "turn")
 WAKE_SECONDS = 0.02  # of untimed calls before a case of several threads
 # Of the dispatch of peers, so that they have no more than the level of QUERN_ISA.
 HELD_TO_AVX2 = {"QUERN_ISA": "v3", "ATEN_CPU_CAPABILITY": "avx2",
-                "NPY_DISABLE_CPU_FEATURES": "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"}
+                "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL"}
 
 Case = collections.namedtuple("Case", "row dtype size threads offset")
 
@@ -197,8 +197,8 @@ def ratios(case, calls, pattern, turns):
     many = IN_A_ROW[case.size] if pattern == "row" else 1
     names = list(calls)
     for turn in range(turns * (1 if pattern == "row" else IN_A_ROW[case.size])):
-        now = {}
-        for name in names[turn % len(names):] + names[:turn % len(names)]:
+        now, order = {}, names[turn % len(names):] + names[:turn % len(names)]
+        for name in order[::-1] if turn % 2 else order:  # none always follows the same other one
             now[name] = min(timed(calls[name]) for _ in range(many))
             times[name].append(now[name])
         found.append(min(took for name, took in now.items() if name != "Quern") / now["Quern"])
