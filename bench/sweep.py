@@ -198,8 +198,8 @@ def ratios(case, calls, pattern, turns):
     many = IN_A_ROW[case.size] if pattern == "row" else 1
     names = list(calls)
     for turn in range(turns * (1 if pattern == "row" else IN_A_ROW[case.size])):
-        now = {}
-        for name in names[turn % len(names):] + names[:turn % len(names)]:
+        now, order = {}, names[turn % len(names):] + names[:turn % len(names)]
+        for name in order[::-1] if turn % 2 else order:  # none always follows the same other one
             now[name] = min(timed(calls[name]) for _ in range(many))
             times[name].append(now[name])
         found.append(min(took for name, took in now.items() if name != "Quern") / now["Quern"])

@@ -25,13 +25,13 @@ end
 function M.dag(types, record, dag)
   local t = dtype_of(types, record, dag)
   if not t then return nil end
-  local made, inputs, of_input, number = dag.dag, {}, {}, nil
+  local made, inputs, of_input, number, opaque = dag.dag, {}, {}, nil, nil
   for k, node in ipairs(dag.inputs) do
     inputs[k] = made:node("input", "i16", {}, { index = node.index or k - 1, name = node.name, is_stored = true })
     of_input[node] = inputs[k]
   end
   local function bits(op, x, value) return made:make(op, "i16", { x, type(value) == "table" and value or made:constant("i16", value) }) end
-  -- The bits of a node, but of NaN; `number` is the input that decides whether it is one.
+  -- The bits of a node, but of NaN; `number` has those of a number that is NaN if the input is.
   local function signed(node)
     local x, y = node.args[1], node.args[2]
     if dag_of.is_operand(node) and of_input[node] then
@@ -40,7 +40,12 @@ function M.dag(types, record, dag)
     elseif node.op == "neg" or node.op == "abs" or node.op == "canon" or node.op == "copysign" and of_input[y] and dag_of.is_operand(y) then
       local value = signed(x)
       if not value or node.op == "canon" then return value end
-      if node.op == "neg" then return bits("xor", value, SIGN) end
+      if node.op == "neg" then
+        -- NaN as the operand is. An opaque mask keeps GCC from testing the operand instead, and loading it twice.
+        number = bits("xor", value, SIGN)
+        opaque = made:node("const", "i16", {}, { value = 0x7fff, name = "opaque", is_opaque = true })
+        return number
+      end
       local size = bits("and", value, 0x7fff)
       return node.op == "abs" and size or bits("or", size, bits("and", of_input[y], SIGN))
     end
@@ -48,7 +53,7 @@ function M.dag(types, record, dag)
   local value = signed(dag.outputs[1])
   if not value then return nil end
   local infinity = ((1 << t.exponent) - 1) << (t.digits - 1)
-  local is_nan = made:make("gt", "bool", { bits("and", number, 0x7fff), made:constant("i16", infinity) })
+  local is_nan = made:make("gt", "bool", { bits("and", number, opaque or 0x7fff), made:constant("i16", infinity) })
   local out = made:make("select", "i16", { is_nan, made:constant("i16", infinity | 1 << (t.digits - 2)), value })
   out.is_stored = true
   return setmetatable({ inputs = inputs, outputs = { out } }, { __index = dag })

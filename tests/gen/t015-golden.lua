@@ -12,6 +12,7 @@ local tap = require "tap"
 local KERNELS = {
   "qk_add_f32_f32_f32_2d_bcc", "qk_leaky_relu_f64_f64_2d_ss", "qk_where_bool_b16_b16_b16_2d_cccc",
   "qk_log_f32_f32_1d_cc", "qk_exp_f64_f64_1d_cc", "qk_tanh_f32_f32_1d_cc", "qk_less_f16_f16_bool_2d_ccc",
+  "qk_less_f64_f64_bool_2d_ccc", "qk_negative_f16_f16_2d_cc", "qk_ldexp_f32_i32_f32_1d_ccc",
   "qk_add_f16_f16_f16_3d_ccs", "qk_less_i32_i32_bool_nd_sss", "qk_pack_convert_f16_f32_1d_cc",
   "qk_pack_narrow_f32_bf16_1d_cc", "qk_pack_convert_i64_bf16_1d_cc",
   "qk_pack_transpose_b32_b32_2d_sc", "qk_pack_gather_at_b8_i32_b8_1d_scc", "qk_pack_scatter_at_b64_i32_b64_1d_ccs",

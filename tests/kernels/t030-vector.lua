@@ -31,17 +31,21 @@ for line in io.lines(build .. "/generated/sources.txt") do
 end
 if #files == 0 then tap.skip_all("no generated kernels under " .. folder) end
 
--- Where each kernel's loops stand: list of { line, name, place among the kernel's }, the line after a Q_IVDEP.
+-- Where each kernel's loops stand: list of { line, name, place among the kernel's, packs }, the line after a Q_IVDEP. packs: whether it
+-- is vector code where Q_PACKS_BOOLS is set, or where it is not; nil: in either case.
 local function loops_of(file)
-  local loops, name, number, place = {}, nil, 0, 0
+  local loops, name, number, place, is_packing = {}, nil, 0, 0, false
   for line in io.lines(file) do
     number = number + 1
     local begins = line:match "Q_NAME%((qk_[%w_]+)%)" or line:match "Q_NAME%(q_elements_(qk_[%w_]+)%)%(char"
     begins = begins or line:match "^Q_FN .-[%s%*](q_[%w_]+)%(" -- what kernels call, inlined
     if begins then name, place = begins, 0 end
+    is_packing = line:find "^#if Q_PACKS_BOOLS" or is_packing and not line:find "^#endif"
     if line:find "^%s*Q_IVDEP" then
+      local packs = nil
+      if is_packing then packs = true elseif line:find "Q_IVDEP_BOOLS" then packs = false end
       place = place + 1
-      loops[#loops + 1] = { line = number + 1, name = name, place = place }
+      loops[#loops + 1] = { line = number + 1, name = name, place = place, packs = packs }
     end
   end
   return loops
@@ -141,7 +145,8 @@ for number, compiler in ipairs(COMPILERS) do
           if line then vectorised[tonumber(line)] = true end
         end
         for _, loop in ipairs(loops_of(file)) do
-          if not is_strided(loop.name) then
+          local is_met = loop.packs == nil or loop.packs == (compiler.name == "gcc" and level < "v4")
+          if not is_strided(loop.name) and is_met then
             n_loops = n_loops + 1
             if not vectorised[loop.line] and not may_be_scalar(loop.name, level, loop.place) then
               scalar[#scalar + 1] = string.format("%s (line %d)", loop.name, loop.line)

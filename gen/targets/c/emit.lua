@@ -34,6 +34,7 @@ end
 
 -- An argument's text; a condition is converted to the width.
 function Emitter:argument(node, bits)
+  if node.is_opaque then return string.format("(%s)(%s ^ q_zero)", node.type, c.literal(node.type, node.value)) end
   if node.op == "const" then return c.literal(node.type, node.value, bits or 32) end
   local name = self.name[node]
   if node.type == "bool" and bits and bits ~= self.width[node] then return string.format("(m%d)%s", bits, name) end
@@ -41,6 +42,7 @@ function Emitter:argument(node, bits)
 end
 
 function Emitter:expression(node)
+  if self.bare[node] then return string.format("q_neg_%s(%s)", node.type, self:argument(node.args[1])) end
   if self.any_nan and node.op == "cast" and node.type == "f64" and node.args[1].type == "f32" then
     return string.format("(f64)(%s)", self:argument(node.args[1]))
   end
@@ -53,10 +55,12 @@ end
 
 -- The statements that compute `nodes` (in order) for variables already named in `names` (node -> name).
 -- options: locals (of targets/locals.lua), tables (list -> C name), without_rare, widths (of inputs that are conditions; else 8), any_nan
--- (casts of floats to wider ones may give any NaN). Returns lines and the emitter; its
+-- (casts of floats to wider ones may give any NaN), bare (a set of nodes, negations of floats: on the bits, which keeps GCC from testing the
+-- operand for NaN in place of the result, and loading it twice). Returns lines and the emitter; its
 -- :argument(node) names a result.
 function M.emit(types, nodes, names, options)
-  local self = setmetatable({ types = types, name = {}, width = {}, tables = options.tables or {}, any_nan = options.any_nan }, Emitter)
+  local self = setmetatable({ types = types, name = {}, width = {}, tables = options.tables or {}, any_nan = options.any_nan,
+                              bare = options.bare or {} }, Emitter)
   for node, name in pairs(names) do self.name[node] = name end
   local lines = {}
   for _, node in ipairs(nodes) do

@@ -11,6 +11,7 @@ local target_c = require "gen.targets.c.emit"
 local access = require "gen.targets.c.access"
 local names = require "gen.targets.c.names"
 local dtypes_of = require "gen.targets.c.dtypes"
+local bools = require "gen.targets.c.bools"
 local far = require "gen.targets.c.far"
 local strips = require "gen.targets.c.strips"
 local variants = require "gen.targets.variants"
@@ -21,7 +22,7 @@ local M = {}
 
 M.FOLDER = "templates/c/"
 -- Templates, as paths below the folder; a file's name is a template's. These are of kernels computed by a DAG; an expression's kernels need no others.
-M.FORMS = { "elementwise", "elementwise_strips", "elementwise_rare", "elementwise_rare_light", "elementwise_rare_strips" }
+M.FORMS = { "elementwise", "elementwise_bools", "elementwise_strips", "elementwise_rare", "elementwise_rare_light", "elementwise_rare_strips" }
 M.FUSED = { "rows/reduce_inner" } -- follows one of them
 -- All others: for packing, for tables, and of kinds of op.
 M.MOVERS = { "convert", "stream", "transpose", "at", "lookup" }
@@ -233,11 +234,20 @@ local function widths_of(types, record, dag)
   return widths
 end
 
+-- The outputs that are an operand with its sign changed, as a set.
+local function bare_of(types, dag)
+  local bare = {}
+  for _, node in ipairs(dag.outputs) do
+    bare[node] = node.op == "neg" and types.by_name[node.type].kind == "float" and dag_of.is_operand(node.args[1]) or nil
+  end
+  return bare
+end
+
 -- The template of a record computed by a DAG, and its values but for the comment.
 local function elementwise_values(types, record, dag, templates, tables)
   local n_in, variable_of, used = #dag.inputs, {}, operands_of.used(dag)
   local operands, strides = access.with_rows(operands_of.of_record(types, record, operands_of.names(dag), n_in, dag.inputs, used))
-  local hoisted, params, widths = {}, {}, widths_of(types, record, dag)
+  local hoisted, params, widths, bare = {}, {}, widths_of(types, record, dag), bare_of(types, dag)
   for k, node in ipairs(dag.inputs) do
     variable_of[node] = operands[k].name
     if used[node] and operands[k].class == "b" then hoisted[#hoisted + 1] = access.input(types, operands[k], node, nil, widths[node]) end
@@ -258,7 +268,8 @@ local function elementwise_values(types, record, dag, templates, tables)
     for k, condition in ipairs(conditions) do conditions[k] = dag.dag:without_rare(condition) end
   end
   local thresholds, others = split_conditions(types, conditions)
-  local locals = locals_of.new(templates[form], operands, other_names(dag, thresholds), dag.outputs)
+  local may_give_bools = form == "elementwise" and bools.may_serve(record, operands, dag.outputs)
+  local locals = locals_of.new(templates[may_give_bools and bools.FORM or form], operands, other_names(dag, thresholds), dag.outputs)
 
   -- known: text of nodes that need not be computed, or nil
   local function text_of(roots, without_rare, known)
@@ -268,12 +279,13 @@ local function elementwise_values(types, record, dag, templates, tables)
       if needed[node] and operands[k].class ~= "b" then all[#all + 1] = access.input(types, operands[k], node) end
     end
     local lines, emitter = target_c.emit(types, nodes, known and merged(variable_of, known) or variable_of,
-                                         { locals = locals, tables = tables, without_rare = without_rare, widths = widths })
+                                         { locals = locals, tables = tables, without_rare = without_rare, widths = widths, bare = bare })
     return table.move(lines, 1, #lines, #all + 1, all), emitter
   end
   local body, emitter = text_of(dag.outputs, false)
   local ivdep, ivdep_main = loop_pragmas(types, record, dag_of.order(dag.outputs))
   local apart = apart_text(operands, outputs)
+  local given = may_give_bools and bools.values(emitter, outputs[1], dag.outputs[1])
   local values = {
     rank = record.rank, linkage = record.fused and "Q_FN " or "", params = params, strides = kept(strides, operands),
     operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body,
@@ -310,7 +322,7 @@ local function elementwise_values(types, record, dag, templates, tables)
     })
     for key, value in pairs(loop) do values[key] = value end
   end
-  return form, values
+  return given and bools.FORM or form, given and merged(values, given) or values
 end
 
 local function cast_of(types, record, load)

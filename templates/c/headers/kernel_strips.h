@@ -73,6 +73,79 @@ Q_GIVE_BOOL_SINGLY(32)
 Q_GIVE_BOOL_SINGLY(64)
 #undef Q_GIVE_BOOL_SINGLY
 
+/* ---- Conditions of elements wider than bytes, many at a time ---- */
+
+/* Q_PACKS_BOOLS: GCC takes two to three instructions for each of Clang's to make bytes of wide masks, so the masks of Q_BOOLS elements are packed by
+   hand: q_give_bools_BITS. (Of 16 elements GCC would unroll the loop before it vectorises it.) With AVX-512 GCC joins mask registers, but only
+   where it selects a byte that it does not know: Q_BOOL is the stored value of a mask, `one` or 0. */
+#define Q_BOOLS 32
+#if defined(__clang__) || !defined(__SSE4_2__) || defined(__AVX512F__)
+#define Q_PACKS_BOOLS 0
+#define Q_IVDEP_BOOLS Q_IVDEP
+#define Q_REST_OF_BOOLS ((void)0)
+#else
+#define Q_PACKS_BOOLS 1
+#define Q_IVDEP_BOOLS
+#define Q_REST_OF_BOOLS Q_NOT_VECTORISED
+#endif
+#if defined(__AVX512F__) && !defined(__clang__)
+Q_FN u8 q_opaque_one(void) {
+  u8 one = 1;
+  __asm__("" : "+r"(one));
+  return one;
+}
+#define Q_BOOL(mask) ((mask) ? one : (u8)0)
+#else
+Q_FN u8 q_opaque_one(void) { return 1; }
+#define Q_BOOL(mask) ((bool_s)((mask) & one))
+#endif
+
+#if Q_PACKS_BOOLS
+#define Q_BOOLS_BYTES (Q_STRIP_BYTES == 16 ? 16 : 32)
+typedef char q_bools __attribute__((vector_size(Q_BOOLS_BYTES)));
+typedef q_bools q_bools_u __attribute__((aligned(1), may_alias));
+typedef i16 q_masks_16 __attribute__((vector_size(Q_BOOLS_BYTES)));
+typedef i32 q_masks_32 __attribute__((vector_size(Q_BOOLS_BYTES)));
+typedef q_masks_32 q_masks_32_u __attribute__((aligned(1), may_alias));
+typedef f32 q_masks_f32 __attribute__((vector_size(Q_BOOLS_BYTES)));
+typedef long long q_masks_64 __attribute__((vector_size(Q_BOOLS_BYTES)));
+/* q_pack_BITS: the masks of a, then those of b, as masks of half as many bits; of vectors of 32 bytes by halves. */
+#if Q_STRIP_BYTES == 16
+Q_FN q_masks_32 q_pack_64(q_masks_32 a, q_masks_32 b) { return (q_masks_32)__builtin_ia32_shufps((q_masks_f32)a, (q_masks_f32)b, 0x88); }
+Q_FN q_masks_16 q_pack_32(q_masks_32 a, q_masks_32 b) { return __builtin_ia32_packssdw128(a, b); }
+Q_FN q_bools q_pack_16(q_masks_16 a, q_masks_16 b) { return (q_bools)__builtin_ia32_packsswb128(a, b); }
+Q_FN void q_give_bools_32(bool_s_u *to, const m32 *from) {
+  const q_masks_32_u *const m = (const q_masks_32_u *)from;
+  ((q_bools_u *)to)[0] = q_pack_16(q_pack_32(m[0], m[1]), q_pack_32(m[2], m[3])) & 1;
+  ((q_bools_u *)to)[1] = q_pack_16(q_pack_32(m[4], m[5]), q_pack_32(m[6], m[7])) & 1;
+}
+Q_FN void q_give_bools_64(bool_s_u *to, const m64 *from) {
+  m32 narrow[Q_BOOLS];
+  const q_masks_32_u *const m = (const q_masks_32_u *)from;
+  for (int k = 0; k < 8; k++) ((q_masks_32_u *)narrow)[k] = q_pack_64(m[2 * k], m[2 * k + 1]);
+  q_give_bools_32(to, narrow);
+}
+#else
+Q_FN q_masks_32 q_pack_64(q_masks_32 a, q_masks_32 b) { return (q_masks_32)__builtin_ia32_shufps256((q_masks_f32)a, (q_masks_f32)b, 0x88); }
+Q_FN q_masks_16 q_pack_32(q_masks_32 a, q_masks_32 b) { return __builtin_ia32_packssdw256(a, b); }
+Q_FN q_bools q_pack_16(q_masks_16 a, q_masks_16 b) { return (q_bools)__builtin_ia32_packsswb256(a, b); }
+Q_FN void q_give_bools_32(bool_s_u *to, const m32 *from) {
+  const q_masks_32_u *const m = (const q_masks_32_u *)from;
+  const q_bools bytes = q_pack_16(q_pack_32(m[0], m[1]), q_pack_32(m[2], m[3]));
+  const q_masks_32 quads_in_turn = {0, 4, 1, 5, 2, 6, 3, 7};
+  *(q_bools_u *)to = (q_bools)__builtin_ia32_permvarsi256((q_masks_32)bytes, quads_in_turn) & 1;
+}
+Q_FN void q_give_bools_64(bool_s_u *to, const m64 *from) {
+  const q_masks_32_u *const m = (const q_masks_32_u *)from;
+  const q_masks_16 low = q_pack_32(q_pack_64(m[0], m[1]), q_pack_64(m[2], m[3]));
+  const q_masks_16 high = q_pack_32(q_pack_64(m[4], m[5]), q_pack_64(m[6], m[7]));
+  const q_bools pairs_in_turn = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15, 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
+  const q_bools halves = (q_bools)__builtin_ia32_permdi256((q_masks_64)q_pack_16(low, high), 0xd8);
+  *(q_bools_u *)to = (q_bools)__builtin_ia32_pshufb256(halves, pairs_in_turn) & 1;
+}
+#endif
+#endif
+
 /* ---- Conversion of a strip between f16 and f32 ---- */
 
 /* q_widen keeps NaN payloads. q_narrow takes numbers and the canonical NaN; without an instruction it makes any NaN canonical itself. */
