@@ -25,7 +25,8 @@
 --
 -- expm1, the same with r = x - k ln2 and p = e^r - 1 = r + r^2 (E2 + E3 r + ... + E6 r^4), which is good near 0: 2^k p + (2^k - 1).
 --
--- sinh is h + h / (2 h + 1), h = expm1(|x|) / 2; cosh is h + 1 / (4 h), h = e^|x| / 2; silu is x / (1 + e^-x), with x cut to sizes at which f16 has infinity, and e^-x is finite.
+-- sinh is h + h / (2 h + 1), h = expm1(|x|) / 2; cosh is h + 1 / (4 h), h = e^|x| / 2; silu is x / (1 + e^-x), with x cut to a size at
+-- which f16 has infinity, and e^-x is finite.
 --
 -- cbrt: with z near a^(-1/3) by the bits of a, as in cbrt.lua, and u = a z^3:  a^(1/3) = a z^2 u^(-2/3).
 
@@ -44,18 +45,18 @@ constants {
   HALF_LOG10_P3 = 0x1.22ee8cp-3,
 
   HALF_EXP_END_BITS = 0x41a00000, -- of 20
-  HALF_EXP_C1 = 0x1.62e434p-1,
-  HALF_EXP_C2 = 0x1.ebfb46p-3,
-  HALF_EXP_C3 = 0x1.c6ae38p-5,
-  HALF_EXP_C4 = 0x1.3c788ep-7,
-  HALF_EXP_C5 = 0x1.5c3518p-10,
+  HALF_EXP_C1 = 0x1.62e432p-1,
+  HALF_EXP_C2 = 0x1.ebfbc2p-3,
+  HALF_EXP_C3 = 0x1.c6afa8p-5,
+  HALF_EXP_C4 = 0x1.3c0632p-7,
+  HALF_EXP_C5 = 0x1.5c456ap-10,
 
   HALF_LN2 = 0x1.62e43p-1,
   HALF_EXPM1_E2 = 0x1.fffffep-2,
   HALF_EXPM1_E3 = 0x1.5554aep-3,
   HALF_EXPM1_E4 = 0x1.555676p-5,
   HALF_EXPM1_E5 = 0x1.1228e6p-7,
-  HALF_EXPM1_E6 = 0x1.6bebccp-10,
+  HALF_EXPM1_E6 = 0x1.6bebc4p-10,
   HALF_SILU_END_BITS = 0x42200000, -- of 40
   HALF_SILU_TOP_BITS = 0x48000000, -- of 2^17
 
