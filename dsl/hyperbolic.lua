@@ -34,7 +34,7 @@ unary "atanh" {
   doc    = "The inverse hyperbolic tangent; NaN beyond 1 and -1, infinite there.",
   dtypes = floating,
   body   = [[ atanh(x) ]],
-  narrow = { f16 = [[ atanh(x) ]] },
+  narrow = { f16 = [[ atanh_half(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -1, 1 },
   grad   = [[ grad / fma(-x, x, 1) ]],

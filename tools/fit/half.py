@@ -98,6 +98,36 @@ def sinh_body(x, c):
     return np.copysign(h + h / (u + F4(1)), x)
 
 
+def asin_parts(x, c):
+    """The arc sine of the lesser of |x| and sqrt((1 - |x|) / 2), and where it is the latter."""
+    a = np.abs(x)
+    large = a > F4(0.5)
+    z = np.where(large, fma(a, F4(-0.5), F4(0.5)), a * a)
+    s = np.where(large, np.sqrt(z), a)
+    return fma(s * z, polynomial(z, c), s), large
+
+
+def asin_body(x, c):
+    y, large = asin_parts(x, c)
+    return np.copysign(np.where(large, fma(y, F4(-2), F4(np.pi / 2)), y), x)
+
+
+def acos_body(x, c):
+    y, large = asin_parts(x, c)
+    base = np.where(large, np.where(x > 0, F4(0), F4(np.pi)), F4(np.pi / 2))
+    factor = np.where(large, F4(2), F4(-1))
+    return fma(np.where(np.signbit(x), -factor, factor), y, base)
+
+
+def atanh_body(x, c):
+    a = np.abs(x)
+    k = ((F4(1) + a).view("i4") - (F4(1) - a).view("i4") + 0x400000) & -0x800000
+    q = (k + 0x3f800000).view(F4)
+    s = fma(a, F4(1) + q, F4(1) - q) / fma(a, F4(1) - q, F4(1) + q)
+    z = s * s
+    return np.copysign(fma(s * z, polynomial(z, c[1:]), fma(k.astype(F4), c[0], s)), x)
+
+
 np.seterr(all="ignore")
 for name, base in (("log", np.e), ("log2", 2), ("log10", 10)):
     unit, r = 1 / np.log(base), points(-0.0342, 0.0342)
@@ -131,3 +161,12 @@ search(["C1", "C2", "C3", "C4", "C5"], fit(np.stack([r**k for k in range(1, 6)],
 r = points(-0.3475, 0.3475)
 search(["E2", "E3", "E4", "E5", "E6"], fit(np.stack([r**k for k in range(2, 7)], 1), np.expm1(r) - r, 1 / np.abs(np.expm1(r))),
        [40, 300, 2000, 10000, 80000], {"expm1": lambda x, c: np.copysign(expm1_of(cut_to(x, 20), c), x), "sinh": sinh_body})
+
+z = points(1e-9, 0.2501)
+search(["A3", "A5", "A7", "A9", "A11"], fit(np.stack([z**k for k in range(5)], 1), (np.arcsin(np.sqrt(z)) / np.sqrt(z) - 1) / z, z),
+       [100, 1000, 9000, 40000, 90000], {"asin": asin_body, "acos": acos_body}, below=1.0005)
+
+z = points(1e-9, 0.0401)
+search(["2^-23 ln2 / 2", "T3", "T5", "T7"],
+       [np.log(2) * 2.0**-24] + fit(np.stack([z**k for k in range(3)], 1), (np.arctanh(np.sqrt(z)) / np.sqrt(z) - 1) / z, z), [2, 300, 9000, 200000],
+       {"atanh": atanh_body}, below=1)

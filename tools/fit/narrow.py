@@ -50,12 +50,12 @@ def raised(y, t):
     return (y.view(U4) + (t.view(U4) << U4(23))).view(F4)
 
 
-def search(names, constants, steps, bodies, dtype="f16"):
-    """steps: the most last bits that each constant may move by. bodies: of (x, constants), by the function's name."""
+def search(names, constants, steps, bodies, dtype="f16", below=np.inf):
+    """steps: the most last bits that each constant may move by. bodies: of (x, constants), by the function's name. below: of |x|."""
     cases, bits_of = [], BITS[dtype]
     for name, body in bodies.items():
         x = ALL[dtype][ALL[dtype] > 0] if "log" in name else ALL[dtype][ALL[dtype] == ALL[dtype]]
-        x = x[np.abs(x) < np.inf]
+        x = x[np.abs(x) < below]
         cases.append((body, x, bits_of(np.asarray(getattr(quern, name)(x)))))
 
     def wrong(c):
