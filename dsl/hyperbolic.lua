@@ -5,7 +5,7 @@
 unary "sinh" {
   doc    = "The hyperbolic sine.",
   dtypes = floating,
-  body   = { floating = [[ sinh(x) ]], f32 = [[ sinh_near(x) ]] },
+  body   = [[ sinh_near(x) ]],
   narrow = { f16 = [[ sinh_half(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -100, 100 },
@@ -19,7 +19,7 @@ unary "sinh" {
 unary "cosh" {
   doc    = "The hyperbolic cosine.",
   dtypes = floating,
-  body   = { floating = [[ cosh(x) ]], f32 = [[ cosh_near(x) ]] },
+  body   = [[ cosh_near(x) ]],
   narrow = { f16 = [[ cosh_half(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -100, 100 },
@@ -34,7 +34,7 @@ unary "atanh" {
   doc    = "The inverse hyperbolic tangent; NaN beyond 1 and -1, infinite there.",
   dtypes = floating,
   body   = [[ atanh(x) ]],
-  narrow = { f16 = [[ atanh(x) ]] },
+  narrow = { f16 = [[ atanh_half(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -1, 1 },
   grad   = [[ grad / fma(-x, x, 1) ]],

@@ -205,16 +205,18 @@ func "atan2" {
     f32 n = ay > ax ? ax : ay;
     f32 d = ay > ax ? ay : ax;
     f32 z = atan2_plain(y, x);
-    rare (!((n == 0 ? d : n) > 0x1p-60 && d < 0x1p60)) { z = atan2_any(y, x); }
-    return as_f32(raw_u32(z) | (raw_u32(y) & 0x80000000)); ]],
+    f32 r = canonical(as_f32(raw_u32(z) | (raw_u32(y) & 0x80000000)));
+    rare (!((n == 0 ? d : n) > 0x1p-60 && d < 0x1p60)) { r = as_f32(raw_u32(atan2_any(y, x)) | (raw_u32(y) & 0x80000000)); }
+    return r; ]],
   f64  = [[
     f64 ax = abs(x);
     f64 ay = abs(y);
     f64 n = ay > ax ? ax : ay;
     f64 d = ay > ax ? ay : ax;
     f64 z = atan2_plain(y, x);
-    rare (!((n == 0 ? d : n) > 0x1p-500 && d < 0x1p500)) { z = atan2_any(y, x); }
-    return as_f64(raw_u64(z) | (raw_u64(y) & 0x8000000000000000)); ]],
+    f64 r = canonical(as_f64(raw_u64(z) | (raw_u64(y) & 0x8000000000000000)));
+    rare (!((n == 0 ? d : n) > 0x1p-500 && d < 0x1p500)) { r = as_f64(raw_u64(atan2_any(y, x)) | (raw_u64(y) & 0x8000000000000000)); }
+    return r; ]],
   -- Measured over 7 * 10^7 (f32) and 6 * 10^7 (f64) points: 0.878 and 0.893.
   ulp = { f32 = 0.93, f64 = 0.93 },
 }

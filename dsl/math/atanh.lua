@@ -58,8 +58,9 @@ func "atanh" {
     f32 p = fma(fma(ATANH_F32_C7, z, ATANH_F32_C5), z, ATANH_F32_C3);
     f32 u = fma(e, ATANH_LN2_2_HI_F32, s);
     f32 u_lo = s - fma(e, -ATANH_LN2_2_HI_F32, u);
-    f32 y = u + fma(s * z, p, fma(e, ATANH_LN2_2_LO_F32, u_lo + s_lo));
-    return copysign(a < 1 ? y : (a == 1 ? INFINITY : NAN), x); ]],
+    f32 y = canonical(copysign(u + fma(s * z, p, fma(e, ATANH_LN2_2_LO_F32, u_lo + s_lo)), x));
+    rare (!(a < 1)) { y = a == 1 ? copysign(INFINITY, x) : NAN; }
+    return y; ]],
   f64  = [[
     f64 a = abs(x);
     f64 g = 1 + a;
@@ -84,8 +85,9 @@ func "atanh" {
     f64 p = fma(fma(p9, z2, p5), z, ATANH_F64_C3);
     f64 u = fma(e, ATANH_LN2_2_HI_F64, s);
     f64 u_lo = s - fma(e, -ATANH_LN2_2_HI_F64, u);
-    f64 y = u + fma(s * z, p, fma(e, ATANH_LN2_2_LO_F64, u_lo + s_lo));
-    return copysign(a < 1 ? y : (a == 1 ? INFINITY : NAN), x); ]],
+    f64 y = canonical(copysign(u + fma(s * z, p, fma(e, ATANH_LN2_2_LO_F64, u_lo + s_lo)), x));
+    rare (!(a < 1)) { y = a == 1 ? copysign(INFINITY, x) : NAN; }
+    return y; ]],
   ulp = { f32 = 0.88, f64 = 0.92 },    -- f32: over all arguments, 0.85; f64: 0.894 measured
   derivation = "tools/fit/atanh.sollya",
 }

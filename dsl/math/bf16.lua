@@ -22,25 +22,25 @@ constants {
   -- 3/2 * 2^23 + 16: what is added to it is rounded to an integer k; k + 16 is in the low bits.
   BF16_GELU_SHIFT = 0x1.8p23 + 16,
   BF16_GELU_END_BITS = 0x415c0000, -- of 13.75
-  BF16_GELU_LOG2E_2 = -0x1.715474p-1,
+  BF16_GELU_LOG2E_2 = -0x1.715476p-1,
 
   BF16_EXP_C1 = 0x1.62e12ap-1,
   BF16_EXP_C2 = 0x1.ec038p-3,
-  BF16_EXP_C3 = 0x1.c9fdfap-5,
-  BF16_EXP_C4 = 0x1.3a021p-7,
+  BF16_EXP_C3 = 0x1.c9fdecp-5,
+  BF16_EXP_C4 = 0x1.3a0228p-7,
 
-  BF16_GELU_E1 = 0x1.62e13p-1,
-  BF16_GELU_E2 = 0x1.ec0372p-3,
-  BF16_GELU_E3 = 0x1.c9fb46p-5,
-  BF16_GELU_E4 = 0x1.3a22fcp-7,
+  BF16_GELU_E1 = 0x1.62e12ap-1,
+  BF16_GELU_E2 = 0x1.ec038p-3,
+  BF16_GELU_E3 = 0x1.c9f51ep-5,
+  BF16_GELU_E4 = 0x1.3980b2p-7,
 
-  BF16_GELU_P1 = 0x1.7124d2p-2,
-  BF16_GELU_P2 = 0x1.e5f01ep-4,
-  BF16_GELU_P3 = 0x1.138f84p-6,
-  BF16_GELU_D1 = 0x1.84d448p16,
-  BF16_GELU_D2 = 0x1.e6050cp15,
-  BF16_GELU_D3 = 0x1.304b9cp14,
-  BF16_GELU_D4 = 0x1.5968b4p11,
+  BF16_GELU_P1 = 0x1.712242p-2,
+  BF16_GELU_P2 = 0x1.e5f088p-4,
+  BF16_GELU_P3 = 0x1.139076p-6,
+  BF16_GELU_D1 = 0x1.84d28ap16,
+  BF16_GELU_D2 = 0x1.e60564p15,
+  BF16_GELU_D3 = 0x1.304cccp14,
+  BF16_GELU_D4 = 0x1.59697ep11,
 }
 
 func "exp_bf16" {

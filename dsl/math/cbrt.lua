@@ -16,7 +16,7 @@
 -- Three times a times it is y, and (a - y^3) times it the correction, with one rounding that shows before the last, that of y^2:
 -- 0.24 ULP.
 --
--- Very small a are scaled up first, for the remainder would be subnormal; in f32 that and infinity are rare.
+-- Very small a are scaled up first, for the remainder would be subnormal; these and infinity are rare.
 
 constants {
   -- (4/3 bias - 0.068) 2^p, p the places of the exponent field: the constant for which the largest |h| is least, 0.1021. f64: in
@@ -34,6 +34,8 @@ constants {
   -- The bits of the least a that is not scaled up, 2^-110, and those of infinity less these.
   CBRT_LEAST_BITS_F32 = 0x08800000,
   CBRT_RANGE_BITS_F32 = 0x77000000,
+  CBRT_LEAST_BITS_F64 = 0x07b0000000000000, -- of 2^-900
+  CBRT_RANGE_BITS_F64 = 0x7840000000000000,
 
   -- f64: (1 - h)^(-1/3) = 1 + h (R1 + R2 h + ...), |h| <= 0.103.
   CBRT_F64_R1 = 0x1.5553c94f4e3c2p-2,
@@ -42,7 +44,7 @@ constants {
 }
 
 func "cbrt_near" {
-  doc  = "The cube root of a number that is not negative; of zero, and from 2^-110 up.",
+  doc  = "The cube root of a number that is not negative; of zero, and from 2^-110 (f64: 2^-900) up.",
   args = "a",
   f32  = [[
     f32 t = fma((f32)raw_i32(a), -0x1.555556p-15, CBRT_START_F32);
@@ -54,24 +56,7 @@ func "cbrt_near" {
     f32 third = a * z2;
     f32 y = third + third + third;
     return fma(fma(-(y * y), y, a), z2, y); ]],
-}
-
-func "cbrt" {
-  doc  = "The cube root.",
-  args = "x",
-  f32  = [[
-    f32 size = abs(x);
-    u32 key = raw_u32(size) - CBRT_LEAST_BITS_F32;
-    f32 a = size;
-    rare (key >= CBRT_RANGE_BITS_F32) { a = size * 0x1p72; }
-    f32 r = cbrt_near(a);
-    rare (key >= CBRT_RANGE_BITS_F32) { r = size < INFINITY ? r * 0x1p-24 : size; }
-    return copysign(r, x); ]],
   f64  = [[
-    f64 size = abs(x);
-    bool tiny = size < 0x1p-900;
-    f64 a = tiny ? size * 0x1p180 : size;
-
     f64 t = fma(as_f64((raw_u64(a) >> 32) | 0x4330000000000000), -0x1.5555555555555p-2, CBRT_START_F64);
     f64 z0 = as_f64(raw_u64(t) << 32);
     f64 h = fma(-(a * z0), z0 * z0, 1);
@@ -83,8 +68,30 @@ func "cbrt" {
     f64 e = fma(-fma(y, y, -y2), y, fma(-y2, y, a));
     f64 w = e * z2;
     f64 d = w * z;
-    f64 r = fma(w, fma(d, fma(d, 0x1.22c3f35ba7819p-2, 0x1.c71c71c71c71cp-3), 0x1.5555555555555p-2), y);
-    return size < INFINITY ? copysign(tiny ? r * 0x1p-60 : r, x) : x; ]],
+    return fma(w, fma(d, fma(d, 0x1.22c3f35ba7819p-2, 0x1.c71c71c71c71cp-3), 0x1.5555555555555p-2), y); ]],
+}
+
+func "cbrt" {
+  doc  = "The cube root.",
+  args = "x",
+  f32  = [[
+    f32 size = abs(x);
+    u32 key = raw_u32(size) - CBRT_LEAST_BITS_F32;
+    f32 y = canonical(copysign(cbrt_near(size), x));
+    rare (key >= CBRT_RANGE_BITS_F32) {
+      f32 r = cbrt_near(size * 0x1p72) * 0x1p-24;
+      y = size < INFINITY ? copysign(r, x) : x;
+    }
+    return y; ]],
+  f64  = [[
+    f64 size = abs(x);
+    u64 key = raw_u64(size) - CBRT_LEAST_BITS_F64;
+    f64 y = canonical(copysign(cbrt_near(size), x));
+    rare (key >= CBRT_RANGE_BITS_F64) {
+      f64 r = cbrt_near(size * 0x1p180) * 0x1p-60;
+      y = size < INFINITY ? copysign(r, x) : x;
+    }
+    return y; ]],
   ulp = { f32 = 0.76, f64 = 0.51 },    -- f32: over all arguments, 0.75; f64: 0.5002 measured
   derivation = "tools/fit/cbrt.py",
 }

@@ -25,7 +25,12 @@
 --
 -- expm1, the same with r = x - k ln2 and p = e^r - 1 = r + r^2 (E2 + E3 r + ... + E6 r^4), which is good near 0: 2^k p + (2^k - 1).
 --
--- sinh is h + h / (2 h + 1), h = expm1(|x|) / 2; cosh is h + 1 / (4 h), h = e^|x| / 2; silu is x / (1 + e^-x), with x cut to sizes at which f16 has infinity, and e^-x is finite.
+-- sinh is h + h / (2 h + 1), h = expm1(|x|) / 2; cosh is h + 1 / (4 h), h = e^|x| / 2; silu is x / (1 + e^-x), with x cut to a size at
+-- which f16 has infinity, and e^-x is finite.
+--
+-- asin and acos, with z = x^2, or (1 - |x|) / 2 beyond 1/2, and s its root:  asin s = s + s z (A3 + A5 z + ... + A11 z^4).
+--
+-- atanh as in atanh.lua, with n = g - 2^e b and d = g + 2^e b made of |x| itself, each rounded once.
 --
 -- cbrt: with z near a^(-1/3) by the bits of a, as in cbrt.lua, and u = a z^3:  a^(1/3) = a z^2 u^(-2/3).
 
@@ -44,18 +49,18 @@ constants {
   HALF_LOG10_P3 = 0x1.22ee8cp-3,
 
   HALF_EXP_END_BITS = 0x41a00000, -- of 20
-  HALF_EXP_C1 = 0x1.62e434p-1,
-  HALF_EXP_C2 = 0x1.ebfb46p-3,
-  HALF_EXP_C3 = 0x1.c6ae38p-5,
-  HALF_EXP_C4 = 0x1.3c788ep-7,
-  HALF_EXP_C5 = 0x1.5c3518p-10,
+  HALF_EXP_C1 = 0x1.62e432p-1,
+  HALF_EXP_C2 = 0x1.ebfbc2p-3,
+  HALF_EXP_C3 = 0x1.c6afa8p-5,
+  HALF_EXP_C4 = 0x1.3c0632p-7,
+  HALF_EXP_C5 = 0x1.5c456ap-10,
 
   HALF_LN2 = 0x1.62e43p-1,
   HALF_EXPM1_E2 = 0x1.fffffep-2,
   HALF_EXPM1_E3 = 0x1.5554aep-3,
   HALF_EXPM1_E4 = 0x1.555676p-5,
   HALF_EXPM1_E5 = 0x1.1228e6p-7,
-  HALF_EXPM1_E6 = 0x1.6bebccp-10,
+  HALF_EXPM1_E6 = 0x1.6bebc4p-10,
   HALF_SILU_END_BITS = 0x42200000, -- of 40
   HALF_SILU_TOP_BITS = 0x48000000, -- of 2^17
 
@@ -74,6 +79,17 @@ constants {
   HALF_TAN_P1 = -0x1.8847fep-4,
   HALF_TAN_Q1 = -0x1.b7678ep-2,
   HALF_TAN_Q2 = 0x1.3e1432p-7,
+
+  HALF_ASIN_A3 = 0x1.5555c2p-3,
+  HALF_ASIN_A5 = 0x1.32fb56p-4,
+  HALF_ASIN_A7 = 0x1.7478fcp-5,
+  HALF_ASIN_A9 = 0x1.8d9824p-6,
+  HALF_ASIN_A11 = 0x1.5cbe38p-5,
+
+  HALF_ATANH_LN2_2 = 0x1.62e43p-25, -- times 2^-23, as e comes times 2^23
+  HALF_ATANH_T3 = 0x1.5555b4p-2,
+  HALF_ATANH_T5 = 0x1.992a78p-3,
+  HALF_ATANH_T7 = 0x1.36f0aep-3,
 
   HALF_CBRT_START = 12756150.0, -- in units of 2^13, with 3/2 * 2^23
   HALF_CBRT_P0 = 0x1.c871p1,
@@ -246,6 +262,51 @@ func "tan_half" {
     bool odd = (raw_u32(t) & 1) != 0;
     f32 y = (odd ? q : p) / (odd ? p : q);
     return as_f32(raw_u32(y) ^ (raw_u32(t) << 31)); ]],
+  derivation = "tools/fit/half.py",
+}
+
+func "asin_of_half" {
+  doc  = "asin of |x|, or of sqrt((1 - |x|) / 2) for |x| > 1/2, for results that are rounded to f16.",
+  args = "x",
+  f32  = [[
+    f32 a = abs(x);
+    f32 z = a > 0.5 ? fma(a, -0.5, 0.5) : a * a;
+    f32 s = a > 0.5 ? sqrt(z) : a;
+    f32 p = fma(fma(fma(HALF_ASIN_A11, z, HALF_ASIN_A9), z, HALF_ASIN_A7), z, HALF_ASIN_A5);
+    return fma(s * z, fma(p, z, HALF_ASIN_A3), s); ]],
+  derivation = "tools/fit/half.py",
+}
+
+func "asin_half" {
+  doc  = "The inverse sine of a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[
+    f32 y = asin_of_half(x);
+    return copysign(abs(x) > 0.5 ? fma(y, -2.0, 1.5707963267948966) : y, x); ]],
+}
+
+func "acos_half" {
+  doc  = "The inverse cosine of a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[
+    f32 base = abs(x) > 0.5 ? (x > 0 ? 0 : 3.141592653589793) : 1.5707963267948966;
+    f32 factor = abs(x) > 0.5 ? 2.0 : -1.0;
+    return fma(as_f32(raw_u32(factor) ^ (raw_u32(x) & 0x80000000)), asin_of_half(x), base); ]],
+}
+
+func "atanh_half" {
+  doc  = "The inverse hyperbolic tangent of a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[
+    f32 a = abs(x);
+    i32 k = (raw_i32(1 + a) - raw_i32(1 - a) + 0x400000) & 0xff800000;
+    f32 q = as_f32(0x3f800000 + k);
+    f32 s = fma(a, 1 + q, 1 - q) / fma(a, 1 - q, 1 + q);
+    f32 z = s * s;
+    f32 p = fma(fma(HALF_ATANH_T7, z, HALF_ATANH_T5), z, HALF_ATANH_T3);
+    f32 y = canonical(copysign(fma(s * z, p, fma((f32)k, HALF_ATANH_LN2_2, s)), x));
+    rare (!(a < 1)) { y = a == 1 ? copysign(INFINITY, x) : NAN; }
+    return y; ]],
   derivation = "tools/fit/half.py",
 }
 

@@ -162,6 +162,16 @@ func "sinh_near" {
     f32 y = canonical(copysign(sinh_sum(d, (s - d) - i, s + i, fma(k, -SINH_LN2_HI_F32, a), k * -SINH_LN2_LO_F32), x));
     rare (!(a < 87.0)) { y = sinh(x); }
     return y; ]],
+  f64  = [[
+    f64 a = abs(x);
+    f64 t = fma(a, LOG2E, 0x1.8p52 + 1022);
+    f64 k = t - (0x1.8p52 + 1022);
+    f64 s = as_f64(raw_u64(t) << 52);
+    f64 i = as_f64(0x7fc0000000000000 - (raw_u64(t) << 52));
+    f64 d = s - i;
+    f64 y = canonical(copysign(sinh_sum(d, (s - d) - i, s + i, fma(k, -SINH_LN2_HI_F64, a), k * -SINH_LN2_LO_F64), x));
+    rare (!(a < 708.0)) { y = sinh(x); }
+    return y; ]],
 }
 
 func "cosh_near" {
@@ -176,5 +186,15 @@ func "cosh_near" {
     f32 c = s + i;
     f32 y = canonical(sinh_sum(c, i - (c - s), s - i, fma(k, -SINH_LN2_HI_F32, a), k * -SINH_LN2_LO_F32));
     rare (!(a < 87.0)) { y = cosh(x); }
+    return y; ]],
+  f64  = [[
+    f64 a = abs(x);
+    f64 t = fma(a, LOG2E, 0x1.8p52 + 1022);
+    f64 k = t - (0x1.8p52 + 1022);
+    f64 s = as_f64(raw_u64(t) << 52);
+    f64 i = as_f64(0x7fc0000000000000 - (raw_u64(t) << 52));
+    f64 c = s + i;
+    f64 y = canonical(sinh_sum(c, i - (c - s), s - i, fma(k, -SINH_LN2_HI_F64, a), k * -SINH_LN2_LO_F64));
+    rare (!(a < 708.0)) { y = cosh(x); }
     return y; ]],
 }

@@ -1,66 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The constants of dsl/math/half.lua:   PYTHONPATH=build/python python3 tools/fit/half.py   (needs NumPy)
-
-Polynomials by least squares that are weighted until the largest relative error is least; then random steps of their constants by
-some last bits, until every number of f16 has the result of quern's f32 function, rounded to f16. The fma here is one of f64,
-rounded once more; that of hardware is tried by t285."""
+"""The constants of dsl/math/half.lua:   PYTHONPATH=build/python python3 tools/fit/half.py   (needs NumPy; narrow.py says how)"""
 import numpy as np
-import quern
 
-F4, U4, SHIFT = np.float32, np.uint32, np.float32(3 * 2**22)
-ALL = np.arange(65536, dtype=np.uint16).view("f2").astype(F4)
+from narrow import F4, U4, fit, fma, points, raised, search
+
+SHIFT = np.float32(3 * 2**22)
 LOG_C = [float.fromhex(c) for c in ("0x1.48p0 0x1.38p0 0x1.3p0 0x1.28p0 0x1.18p0 0x1.1p0 0x1.08p0 0x1p0 0x1.ep-1 0x1.c8p-1 0x1.bp-1 "
                                     "0x1.98p-1 0x1.88p-1 0x1.7p-1 0x1.6p-1 0x1.58p-1").split()]
-
-
-def fma(a, b, c):
-    return (a.astype("f8") * b + c).astype(F4)
-
-
-def fit(rows, wanted, scale):
-    """The c for which (rows c - wanted) scale is smallest where it is largest."""
-    weights, best = np.ones(len(wanted)), None
-    for _ in range(300):
-        a = scale * np.sqrt(weights)
-        c = np.linalg.lstsq(rows * a[:, None], wanted * a, rcond=None)[0]
-        error = np.abs((rows @ c - wanted) * scale)
-        if best is None or error.max() < best[0]:
-            best = error.max(), c
-        weights *= (error / error.max())**0.4 + 1e-6
-        weights /= weights.max()
-    return list(best[1])
-
-
-def points(low, high):
-    return (low + high) / 2 + (high - low) / 2 * np.cos(np.pi * (np.arange(400) + 0.5) / 400)
-
-
-def search(names, constants, steps, bodies):
-    """steps: the most last bits that each constant may move by. bodies: of (x, constants), by the function's name."""
-    cases = []
-    for name, body in bodies.items():
-        x = ALL[ALL > 0] if "log" in name else ALL[ALL == ALL]
-        x = x[np.abs(x) < np.inf]
-        cases.append((body, x, getattr(quern, name)(x).astype("f2").view("u2")))
-
-    def wrong(c):
-        return sum(np.count_nonzero(body(x, c).astype("f2").view("u2") != wanted) for body, x, wanted in cases)
-
-    rng, now = np.random.default_rng(1), np.array(constants, F4)
-    least, free = wrong(now), np.flatnonzero(steps)
-    for _ in range(20000):
-        if least == 0:
-            break
-        bits = now.view("i4").copy()
-        for k in rng.choice(free, rng.integers(1, 4)):
-            bits[k] += rng.integers(-steps[k], steps[k] + 1) if rng.random() < 0.7 else rng.integers(-8, 9)
-        n = wrong(bits.view(F4))
-        if n <= least:
-            least, now = n, bits.view(F4)
-    print(*bodies, "- wrong:", least)
-    for name, value in zip(names, now):
-        print(f"  {name} = {float(value).hex()}")
 
 
 def log_body(x, c):
@@ -112,6 +59,75 @@ def cbrt_body(x, c):
     return np.copysign(v * p, x)
 
 
+def cut_to(x, most):
+    return np.copysign(np.minimum(np.abs(x), F4(most)), x)
+
+
+def polynomial(r, c):
+    p = c[-1] * np.ones(1, F4)
+    for k in range(len(c) - 2, -1, -1):
+        p = fma(p, r, c[k])
+    return p
+
+
+def exp_of(z, c):
+    t = fma(z, F4(np.log2(np.e)), SHIFT)
+    r = fma(z, F4(np.log2(np.e)), -(t - SHIFT))
+    return raised(fma(polynomial(r, c), r, F4(1)), t)
+
+
+def cosh_body(x, c):
+    h = F4(0.5) * exp_of(np.abs(cut_to(x, 20)), c)
+    return h + F4(0.25) / h
+
+
+def silu_body(x, c):
+    return cut_to(x, 2**17) / (F4(1) + exp_of(-cut_to(x, 40), c))
+
+
+def expm1_of(z, c):
+    t = fma(z, F4(np.log2(np.e)), SHIFT)
+    r = fma(t - SHIFT, F4(-np.log(2)), z)
+    s = raised(np.ones_like(t), t)
+    return fma(s, fma(r * r, polynomial(r, c), r), s - F4(1))
+
+
+def sinh_body(x, c):
+    u = expm1_of(np.abs(cut_to(x, 20)), c)
+    h = F4(0.5) * u
+    return np.copysign(h + h / (u + F4(1)), x)
+
+
+def asin_parts(x, c):
+    """The arc sine of the lesser of |x| and sqrt((1 - |x|) / 2), and where it is the latter."""
+    a = np.abs(x)
+    large = a > F4(0.5)
+    z = np.where(large, fma(a, F4(-0.5), F4(0.5)), a * a)
+    s = np.where(large, np.sqrt(z), a)
+    return fma(s * z, polynomial(z, c), s), large
+
+
+def asin_body(x, c):
+    y, large = asin_parts(x, c)
+    return np.copysign(np.where(large, fma(y, F4(-2), F4(np.pi / 2)), y), x)
+
+
+def acos_body(x, c):
+    y, large = asin_parts(x, c)
+    base = np.where(large, np.where(x > 0, F4(0), F4(np.pi)), F4(np.pi / 2))
+    factor = np.where(large, F4(2), F4(-1))
+    return fma(np.where(np.signbit(x), -factor, factor), y, base)
+
+
+def atanh_body(x, c):
+    a = np.abs(x)
+    k = ((F4(1) + a).view("i4") - (F4(1) - a).view("i4") + 0x400000) & -0x800000
+    q = (k + 0x3f800000).view(F4)
+    s = fma(a, F4(1) + q, F4(1) - q) / fma(a, F4(1) - q, F4(1) + q)
+    z = s * s
+    return np.copysign(fma(s * z, polynomial(z, c[1:]), fma(k.astype(F4), c[0], s)), x)
+
+
 np.seterr(all="ignore")
 for name, base in (("log", np.e), ("log2", 2), ("log10", 10)):
     unit, r = 1 / np.log(base), points(-0.0342, 0.0342)
@@ -137,3 +153,20 @@ u = some * cbrt_start(some, START).astype("f8")**3
 u = points(u.min(), u.max())
 search(["START", "P0", "P1", "P2", "P3", "P4"], [START] + fit(np.vander(u, 5, increasing=True), u**(-2 / 3), u**(2 / 3)), [0, 6, 20, 40, 40, 20],
        {"cbrt": cbrt_body})
+
+r = points(-0.5005, 0.5005)
+search(["C1", "C2", "C3", "C4", "C5"], fit(np.stack([r**k for k in range(1, 6)], 1), 2**r - 1, 2**-r), [6, 70, 900, 10000, 40000],
+       {"exp": lambda x, c: exp_of(cut_to(x, 20), c), "cosh": cosh_body, "silu": silu_body})
+
+r = points(-0.3475, 0.3475)
+search(["E2", "E3", "E4", "E5", "E6"], fit(np.stack([r**k for k in range(2, 7)], 1), np.expm1(r) - r, 1 / np.abs(np.expm1(r))),
+       [40, 300, 2000, 10000, 80000], {"expm1": lambda x, c: np.copysign(expm1_of(cut_to(x, 20), c), x), "sinh": sinh_body})
+
+z = points(1e-9, 0.2501)
+search(["A3", "A5", "A7", "A9", "A11"], fit(np.stack([z**k for k in range(5)], 1), (np.arcsin(np.sqrt(z)) / np.sqrt(z) - 1) / z, z),
+       [100, 1000, 9000, 40000, 90000], {"asin": asin_body, "acos": acos_body}, below=1.0005)
+
+z = points(1e-9, 0.0401)
+search(["2^-23 ln2 / 2", "T3", "T5", "T7"],
+       [np.log(2) * 2.0**-24] + fit(np.stack([z**k for k in range(3)], 1), (np.arctanh(np.sqrt(z)) / np.sqrt(z) - 1) / z, z), [2, 300, 9000, 200000],
+       {"atanh": atanh_body}, below=1)
