@@ -32,10 +32,15 @@ def knows(x):
 # ---- Lists and numbers ----
 
 
-def _first_number(x):
-    while _is_list(x) and len(x):
+_MOST_DIMENSIONS = 32
+
+
+def _first_number(x, where):
+    for _ in range(_MOST_DIMENSIONS + 1):
+        if not _is_list(x) or not len(x):
+            return x
         x = x[0]
-    return x
+    raise ValueError("{}: sequences nested more than {} deep".format(where, _MOST_DIMENSIONS))
 
 
 def _kind_of(x):
@@ -57,14 +62,17 @@ def _dtype_beside(kind, others):
     return _quern.int64 if common.kind == "b" else common
 
 
-def _from_list(x, others, where):
-    from .array_api import asarray
-    first = _first_number(x)
+def numbers_of(x, where):
+    """Lists, tuples and ranges of numbers, NumPy's too, as lists of Python's numbers."""
+    first = _first_number(x, where)
     if getattr(first, "shape", ()) != ():
         raise TypeError("{}: a list of arrays; give numpy.stack(x), or one array".format(where))
-    if hasattr(first, "item"):  # numbers of NumPy's
-        x = _plain(x)
-    x = _as_lists(x)
+    return _as_lists(_plain(x) if hasattr(first, "item") else x)
+
+
+def _from_list(x, others, where):
+    from .array_api import asarray
+    x = numbers_of(x, where)
     try:
         return asarray(x, dtype=_dtype_beside(_kind_of(x), others))
     except (TypeError, ValueError, OverflowError) as error:

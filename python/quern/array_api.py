@@ -242,10 +242,11 @@ def _values_of(obj):
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     """The array that obj is (see from_dlpack; of pandas', xarray's and pyarrow's objects that of their values), or a new one of a number
     or of nested sequences of numbers."""
-    if type(obj) in (int, float, complex, _builtins.bool) or isinstance(obj, (list, tuple)):
+    if type(obj) in (int, float, complex, _builtins.bool) or isinstance(obj, (list, tuple, range)):
         if copy is False:
             raise ValueError("asarray: numbers of Python's cannot be shared")
-        x = _from_numbers(obj, dtype)
+        from ._foreign import numbers_of
+        x = _from_numbers(numbers_of(obj, "asarray"), dtype)
         copy = None
     else:
         if hasattr(obj, "mask") and hasattr(obj, "filled"):
