@@ -65,11 +65,13 @@ local function op_facts(model, row)
     dtypes = row.inputs, domain = op.domain or {}, error = python_facts.bound(model.types, op),
     example = { python_facts.example(op) }, inputs = {}, outputs = {}, params = {}, ulp = {},
   }
+  local forward = model.op_of_name[op.backward_of or ""]
+  facts.takes_all = (op.is_reduced or forward and forward.is_reduced) and true or false
   if op.reducer then facts.parts = texts_of(op.reducer.bodies) end
   for k, input in ipairs(op.inputs) do facts.inputs[k] = { name = input.name, type = input.type or "" } end
   for k, output in ipairs(op.outputs) do facts.outputs[k] = { name = output.name, type = output.type or "", dtypes = row.outputs[k] } end
   for k, param in ipairs(op.params) do
-    facts.params[k] = { name = param.name, is_shape = param.is_shape and true or false, value = param.value == nil and "" or param.value }
+    facts.params[k] = { name = param.name, role = param.role or "", value = param.value == nil and "" or param.value }
   end
   for _, dtype in ipairs(op.dtypes) do
     local t = model.types.by_name[dtype]

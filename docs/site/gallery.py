@@ -8,6 +8,7 @@ import re
 
 import numpy
 
+import calls
 import errors
 import formula
 import plots
@@ -62,33 +63,8 @@ def _formula(op):
     return "\n".join(out)
 
 
-def _python_name(op):
-    """How Python names it: ops of specs are not in the module."""
-    return 'quern.op("{}")'.format(op["name"]) if "." in op["name"] else "quern." + op["name"]
-
-
 def _calls(op):
-    """How it is called in each language."""
-    inputs, outputs = [i["name"] for i in op["inputs"]], [o["name"] for o in op["outputs"]]
-    params = op["params"]
-    own = [param for param in params if not param["is_shape"]]
-    c = "quern_{}({}, NULL);".format(op["c_name"], ", ".join("&" + name for name in inputs + outputs))
-    cpp_params = ", {" + ", ".join('{{"{}", {}}}'.format(p["name"], p["value"] if p["value"] != "" else 0) for p in own) + "}" if own else ""
-    cpp_params = cpp_params.replace("-inf}", "-INFINITY}").replace("inf}", "INFINITY}")
-    names = {param["name"] for param in params}
-    words = ["axis=None" if op["is_reduced"] else "axis=-1"] if "axes" in names else []
-    words += ["keepdims=False"] if "keepdims" in names else []
-    words += ["{}={}".format(p["name"], p["value"] if p["value"] != "" else "None") for p in params
-              if p["name"] not in ("axes", "keepdims")]
-    python = "{}({})".format(_python_name(op), ", ".join(inputs + words))
-    text = ", ".join(inputs + ["axis=-1"] * ("axes" in names) + [str(p["name"]) for p in own])
-    suffix = "." + outputs[0] if len(outputs) > 1 else ""
-    rows = [("C", c), ("C++", "quern::{}({}{});".format(op["c_name"], ", ".join(inputs + outputs), cpp_params)), ("Python", python)]
-    if op["inputs"] and op["kind"] not in ("compact", "adjoint", "cast"):
-        declared = "".join("param {}; ".format(p["name"]) for p in own)
-        rows.append(("expression", "{}y = {}{}({})".format(declared, op["name"], suffix, text)))
-    rows.append(("program", "quern run {} {}".format(op["name"], " ".join(f"{name}={name}.npy" for name in inputs + outputs))))
-    return "| | |\n|---|---|\n" + "".join(f"| {language} | `{code}` |\n" for language, code in rows)
+    return "| | |\n|---|---|\n" + "".join(f"| {language} | `{code}` |\n" for language, code in calls.rows(op))
 
 
 def _dtypes(op, names):
@@ -179,7 +155,7 @@ def _example(op):
             continue
         dtype = op["inputs"][k]["type"] or next(d for d in ("f64", "i64", "bool") if d in op["dtypes"])
         given.append("array({}, {!r})".format(part, {"f64": "float64", "i64": "int64", "bool": "bool", "i32": "int32"}.get(dtype, "float64")))
-    text = "{}({})".format(_python_name(op), ", ".join(given))
+    text = "{}({})".format(calls.python_name(op), ", ".join(given))
     result = eval(text, names) # from our specs
     expected = eval(wanted, names)
     for a, b in zip(result if isinstance(result, tuple) else (result,), expected if isinstance(result, tuple) else (expected,)):

@@ -313,6 +313,8 @@ def small(op, by_name):
     if not finite.size:
         return None
     bottom, top = numpy.percentile(finite, [2, 98]) if len(curves) == 1 else (finite.min(), finite.max())
+    if numpy.isin(finite, (0, 1)).all():
+        bottom, top = 0, 1
     top = top if top > bottom else bottom + 1
     low, high = float(curves[0][0][0]), float(curves[0][0][-1])
     return ('<svg class="small" viewBox="0 0 120 64" role="img" aria-label="{}">{}</svg>').format(

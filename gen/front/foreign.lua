@@ -199,6 +199,7 @@ for name, sentence in pairs {
   ["\u{2264}"] = "write <=", ["\u{2265}"] = "write >=", ["\u{2260}"] = "write !=", ["\u{221A}"] = "write sqrt(x)", ["\u{3C0}"] = "write PI",
   ["\u{221E}"] = "write INFINITY", ["\u{2227}"] = "write &&", ["\u{2228}"] = "write ||", ["\u{AC}"] = "write !", ["\u{A0}"] = BLANK,
   ["\u{202F}"] = BLANK, ["\u{FEFF}"] = "the text begins with a mark of its encoding: leave it out",
+  ["`"] = "names have the letters a to z, digits and _",
   ["\\"] = "a text may have several lines as it is",
   ["["] = INDEX, ["]"] = INDEX, ["@"] = M.functions.matmul, ["$"] = "names have letters, digits and _",
 } do M.words[name] = { sentence } end

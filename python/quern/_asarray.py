@@ -2,7 +2,7 @@
 """asarray and astype: what becomes an array, and of which dtype."""
 
 from . import _arrow, _labels, _quern
-from ._arrays.numbers import from_numbers
+from ._arrays.numbers import from_numbers, is_list, numbers_of
 from ._quern import from_dlpack
 
 
@@ -26,10 +26,10 @@ def _values_of(obj):
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     """The array that obj is (see from_dlpack; of pandas', xarray's and pyarrow's objects that of their values), or a new one of a number
     or of nested sequences of numbers."""
-    if type(obj) in (int, float, complex, bool) or isinstance(obj, (list, tuple)):
+    if type(obj) in (int, float, complex, bool) or is_list(obj):
         if copy is False:
             raise ValueError("asarray: numbers of Python's cannot be shared")
-        x = from_numbers(obj, dtype)
+        x = from_numbers(numbers_of(obj, "asarray"), dtype)
         copy = None
     else:
         if hasattr(obj, "mask") and hasattr(obj, "filled"):

@@ -8,12 +8,8 @@ import operator
 import sys
 
 from . import _arrow, _labels, _quern
-from ._arrays.numbers import from_numbers
+from ._arrays.numbers import from_numbers, is_list, numbers_of
 from ._quern import from_dlpack
-
-
-def _is_list(x):
-    return isinstance(x, (list, tuple, range))
 
 
 def _is_number(x):
@@ -27,21 +23,15 @@ def _is_traced(x):
 
 def knows(x):
     """Whether an object is converted here."""
-    return _is_list(x) or _is_traced(x) or _labels.owns(x) or _arrow.owns(x)
+    return is_list(x) or _is_traced(x) or _labels.owns(x) or _arrow.owns(x)
 
 
 # ---- Lists and numbers ----
 
 
-def _first_number(x):
-    while _is_list(x) and len(x):
-        x = x[0]
-    return x
-
-
 def _kind_of(x):
     """ "b", "i" or "f": what the numbers of nested lists are; "" where there are none."""
-    if not _is_list(x):
+    if not is_list(x):
         return "b" if isinstance(x, bool) else "i" if isinstance(x, int) else "f" if isinstance(x, float) else ""
     return max(map(_kind_of, x), key="bif".find, default="")
 
@@ -59,24 +49,11 @@ def _dtype_beside(kind, others):
 
 
 def _from_list(x, others, where):
-    first = _first_number(x)
-    if getattr(first, "shape", ()) != ():
-        raise TypeError("{}: a list of arrays; give numpy.stack(x), or one array".format(where))
-    if hasattr(first, "item"):  # numbers of NumPy's
-        x = _plain(x)
-    x = _as_lists(x)
+    x = numbers_of(x, where)
     try:
         return from_numbers(x, _dtype_beside(_kind_of(x), others))
     except (TypeError, ValueError, OverflowError) as error:
         raise type(error)("{}: {}".format(where, error)) from None
-
-
-def _plain(x):
-    return [_plain(item) for item in x] if _is_list(x) else x.item() if hasattr(x, "item") else x
-
-
-def _as_lists(x):
-    return [_as_lists(item) for item in x] if isinstance(x, range) or _is_list(x) and any(map(_is_list, x)) else x
 
 
 def _own(result):
@@ -121,12 +98,12 @@ def _take_all(op, inputs):
             taken[k] = _labels.take(x, _where(op, k))
         elif _arrow.owns(x):
             taken[k] = _arrow.take(x, _where(op, k))
-        if not _is_list(x) and not _is_number(taken[k]):
+        if not is_list(x) and not _is_number(taken[k]):
             dtypes.append(_tensor_of(taken[k], _where(op, k)).dtype)
     is_alone = not dtypes
-    first = next((x for x in taken if not _is_list(x) and not _is_number(x)), None)
+    first = next((x for x in taken if not is_list(x) and not _is_number(x)), None)
     for k, x in enumerate(inputs):
-        if _is_list(x):
+        if is_list(x):
             taken[k] = _as_kind_of(_from_list(x, dtypes, _where(op, k)), first)
     if is_alone and all(map(_is_number, taken)):
         taken = [_from_list([x], [], _where(op, k)) for k, x in enumerate(taken)]
@@ -136,7 +113,7 @@ def _take_all(op, inputs):
 
 def _check_out(op, out):
     for x in out if isinstance(out, tuple) else (out,):
-        if _is_list(x) or _is_traced(x) or _arrow.owns(x) or _labels.owns(x) and not _labels.is_writable(x):
+        if is_list(x) or _is_traced(x) or _arrow.owns(x) or _labels.owns(x) and not _labels.is_writable(x):
             raise TypeError("{}: out: a {} cannot be written into; call without out, or give an array".format(
                 op.__name__, type(x).__name__))
 
@@ -179,7 +156,7 @@ def _given_back(op, inputs, taken, params, named, frame, is_alone, result):
         return _own(result)
     if frame.is_labelled:
         return frame.wrap(result, _axes_of(op, params, named, frame.ndim(taken)), taken)
-    first = next(x for x in inputs if not _is_number(x) and not _is_list(x))
+    first = next(x for x in inputs if not _is_number(x) and not is_list(x))
     return _arrow.wrap(result, first) if _arrow.owns(first) else result
 
 

@@ -27,7 +27,7 @@ cat >check.py <<'END'
 import os, re, subprocess, sys
 root, build = sys.argv[1:]
 sys.path.insert(0, root + "/docs/site")
-import c_api, cpp_api, documents, formula, header, json
+import c_api, calls, cpp_api, documents, formula, header, json
 
 def say(is_right, name, why=""):
     print(("" if is_right else "not ") + "ok - " + name + (": " + why if why and not is_right else ""))
@@ -56,6 +56,25 @@ for op in facts["ops"]:
             unread.add(op["name"])
 say(len(unread) <= 2 and len(facts["ops"]) > 100, "bodies are read as formulas", " ".join(sorted(unread)))
 by_name = {op["name"]: op for op in facts["ops"]}
+rows = {op["name"]: dict(calls.rows(op)) for op in facts["ops"]}
+for language, compiler, head, kind in (("C", "cc", "quern/ops.h", "DLTensor"), ("C++", "c++", "quern/ops.hpp", "quern::View &")):
+    lines = ["void call_%d(%s) { %s }" % (k, ", ".join(kind + " " + operand["name"] for operand in op["inputs"] + op["outputs"]), rows[op["name"]][language])
+             for k, op in enumerate(facts["ops"])]
+    path = "calls.cc" if language == "C++" else "calls.c"
+    open(path, "w").write("#include <cmath>\n" * (language == "C++") + "#include <" + head + ">\n" + "\n".join(lines) + "\n")
+    done = subprocess.run([compiler, "-fsyntax-only", "-I" + root + "/include", "-I" + build + "/generated", path], capture_output=True, text=True)
+    say(done.returncode == 0, "the calls of the gallery in " + language + " compile", done.stderr[:600])
+sys.path.insert(0, build + "/python")
+import quern
+wrong = []
+for name in rows:
+    try:
+        quern.compile(rows[name].get("expression", "x + 1"))
+    except Exception as error:
+        wrong.append(f"{name}: {error}")
+say(not wrong, "those in expressions, too", " | ".join(wrong[:4]))
+wrong = [name for name in rows if "axis" in quern.op(name).params and f"axis={quern.op(name).params['axis']}" not in rows[name]["Python"]]
+say(not wrong, "and Python's say its default axis", " ".join(wrong))
 derived = [op for op in facts["ops"] if any(by for _, _, by in op["bodies"])]
 missing = [op["name"] for op in derived if not op["derived"]]
 say(len(derived) > 30 and len(missing) <= 1, "derivatives that are not written down are derived as texts", " ".join(missing))

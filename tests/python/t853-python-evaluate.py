@@ -154,6 +154,8 @@ if hasattr(quern, "asin"):
     raises(AttributeError, lambda: quern.ReLU, "in capitals", "'relu'")
     raises(AttributeError, lambda: quern.matmul, "a name of the array API alone", "quern.array_api.matmul")
     raises(AttributeError, lambda: quern.argsort, "what Quern has not", "no op that sorts")
+    raises(TypeError, lambda: quern.evaluate("1.0 * x", {"x": [1.0]}, truediv=True), "NumExpr's argument", "/ of integers always gives a float")
+    raises(TypeError, lambda: quern.evaluate("1.0 * x", x=[1.0]), "a variable by name", "local_dict={...}")
     raises(AttributeError, lambda: quern.tensor, "PyTorch's", "write quern.asarray(x)")
     raises(AttributeError, lambda: quern.concatenate, "NumPy's, which is no op", "quern.array_api.concat is there")
     raises(AttributeError, lambda: quern.ElementwiseKernel, "CuPy's", "write quern.compile(text)")

@@ -38,9 +38,15 @@ is_(quern.add.explain([1, 2], 3).operands[0].dtype, "i64", "explain")
 raises(OverflowError, lambda: quern.add(bytes_, [300, 1, 1]), "a number that does not fit", "add: input 2 (y)")
 raises(ValueError, lambda: quern.add([[1, 2], [3]], 1), "sequences of different lengths", "add: input 1 (x)")
 raises(TypeError, lambda: quern.add(["a"], 1), "no numbers", "add: input 1 (x)")
+endless = []
+endless.append(endless)
+raises(ValueError, lambda: quern.add(endless, 1), "a list within itself", "nested more than 32 deep")
 raises(TypeError, lambda: quern.exp([x, x]), "a list of arrays", "numpy.stack(x)")
 raises(TypeError, lambda: quern.add([1], [2], out=[0]), "a list as out", "list cannot be written into")
 raises(TypeError, lambda: quern.exp({1, 2}), "a set", "give list(x)")
+raises(AttributeError, lambda: quern.asarray({1, 2}), "  as an Array", "give list(x)")
+raises(TypeError, lambda: quern.asarray([x, x]), "a list of arrays as one", "numpy.stack(x)")
+is_(quern.asarray(range(3)).tolist(), [0, 1, 2], "a range as an Array")
 raises(TypeError, lambda: quern.exp({"a": 1}), "a dict", "its values")
 raises(TypeError, lambda: quern.exp("1"), "a text", "exp: input 1 (x)")
 
@@ -52,7 +58,7 @@ except ImportError:
 # ---- NumPy's arrays of dtypes that Quern has not ----
 
 if np is None:
-    skip(22, "there is no NumPy here")
+    skip(23, "there is no NumPy here")
 else:
     records = np.zeros(3, dtype=[("tag", "i1"), ("size", "f8")])
     for what, array, error, remedy in (
@@ -73,6 +79,7 @@ else:
     is_((type(quern.add([1, 2], np.ones(2))), type(quern.where([True, False], np.ones(2), 0))), (np.ndarray, np.ndarray),
         "a list first: the result is NumPy's")
     raises(TypeError, lambda: quern.add(np.ones(2), 1j), "a complex number", "numbers are real here")
+    is_(quern.asarray([np.float32(1.5), np.float32(2)]).tolist(), [1.5, 2.0], "a list of NumPy's numbers as an Array")
     raises(TypeError, lambda: quern.sum(np.ones(2), casting="unsafe"), "casting", "dtype= is the dtype of results")
 
 # ---- pandas ----

@@ -6,7 +6,7 @@ import operator as _operator
 from .. import _quern
 from . import views
 from .creation import arange
-from .numbers import from_numbers
+from .numbers import from_numbers, numbers_of
 
 
 def _is_indices(part):
@@ -18,7 +18,7 @@ def _indices_of(part):
     if hasattr(part, "dtype"):
         part = views.array_of(part)
     else:
-        part = from_numbers(list(part) if isinstance(part, range) else part, None if part else "int64")
+        part = from_numbers(numbers_of(part, "quern.Array"), None if part else "int64")
     if part.dtype.kind not in "iu":
         raise IndexError("quern.Array: indices of dtype {}; whole numbers are wanted, or one array of bools alone".format(part.dtype))
     return part

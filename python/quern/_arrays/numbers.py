@@ -8,6 +8,36 @@ from .._quern import from_dlpack
 from .creation import dtype_of, empty
 from .views import reshape
 
+_MOST_DIMENSIONS = 32
+
+
+def is_list(x):
+    return isinstance(x, (list, tuple, range))
+
+
+def _first_number(x, where):
+    for _ in range(_MOST_DIMENSIONS + 1):
+        if not is_list(x) or not len(x):
+            return x
+        x = x[0]
+    raise ValueError("{}: sequences nested more than {} deep".format(where, _MOST_DIMENSIONS))
+
+
+def _plain(x):
+    return [_plain(item) for item in x] if is_list(x) else x.item() if hasattr(x, "item") else x
+
+
+def _as_lists(x):
+    return [_as_lists(item) for item in x] if isinstance(x, range) or is_list(x) and any(map(is_list, x)) else x
+
+
+def numbers_of(x, where):
+    """Lists, tuples and ranges of numbers, NumPy's too, as lists of Python's numbers."""
+    first = _first_number(x, where)
+    if getattr(first, "shape", ()) != ():
+        raise TypeError("{}: a list of arrays; give numpy.stack(x), or one array".format(where))
+    return _as_lists(_plain(x) if hasattr(first, "item") else x)
+
 
 def _flatten(value, shape, depth, numbers):
     """Appends the numbers of nested sequences, all of one length at one depth."""
@@ -22,7 +52,6 @@ def _flatten(value, shape, depth, numbers):
         _flatten(element, shape, depth + 1, numbers)
 
 
-_MOST_DIMENSIONS = 32
 _ORDER = (_quern.bool, _quern.int64, _quern.float32, _quern.complex64)
 
 # dtype: its type code in the module array, and what makes one of a number. Other floats are rounded from f64, once, by astype.

@@ -157,7 +157,10 @@ static struct DLManagedTensorVersioned *import_any(PyObject *object, const quern
   if (PyCapsule_CheckExact(object)) return capsule_take(object);
   if (dlpack_has(object)) return import_by_protocol(object, wish);
   if (buffer_has(object)) return buffer_import(object);
-  PyErr_Format(PyExc_AttributeError, "from_dlpack: %.200R has neither __dlpack__ nor a buffer", (PyObject *)Py_TYPE(object));
+  PyObject *remedy = remedy_of("of_object", object);
+  if (remedy)
+    PyErr_Format(PyExc_AttributeError, "from_dlpack: %.200R has neither __dlpack__ nor a buffer%U", (PyObject *)Py_TYPE(object), remedy);
+  Py_XDECREF(remedy);
   return NULL;
 }
 

@@ -23,13 +23,29 @@ static int make_names(void) {
   return 0;
 }
 
+/* NumExpr's arguments that have no counterpart; any other name is taken for a variable's. */
+static int refuse_name(PyObject *name) {
+  static const char *const others[][2] = {
+      {"truediv", "/ of integers always gives a float"},
+      {"optimization", "there are no levels"},
+      {"order", "a result has the layout of the operands"},
+      {"casting", "dtype= is the dtype of the result"},
+      {"sanitize", "the text is never run as Python"},
+      {"ex_uses_vml", "functions are Quern's own"},
+  };
+  const char *remedy = "variables are given as local_dict={...}";
+  for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+    if (PyUnicode_CompareWithASCIIString(name, others[k][0]) == 0) remedy = others[k][1];
+  PyErr_Format(PyExc_TypeError, "evaluate: it has no argument %U; %s", name, remedy);
+  return -1;
+}
+
 static int find_option(PyObject *name) {
   for (int k = 0; k < N_OPTIONS; k++)
     if (name == interned[k]) return k;
   for (int k = 0; k < N_OPTIONS; k++)
     if (PyUnicode_Compare(name, interned[k]) == 0) return k;
-  PyErr_Format(PyExc_TypeError, "evaluate: it has no argument %U; variables are given as local_dict={...}", name);
-  return -1;
+  return refuse_name(name);
 }
 
 /* The expression by position; local_dict, global_dict and out by position or name, in NumExpr's order; dtype and stream by name.
