@@ -165,11 +165,12 @@ static void use_spec(rng *r, const char *cache) {
                               "row \"soak.g\" { doc = \"d\", dtypes = floating, body = [[ x - mean(x) * %d ]] }", (int)rng_below(r, 40), (int)rng_below(r, 40));
   quern_ctx *ctx[2] = {NULL, NULL};
   quern_op *op[2] = {NULL, NULL};
+  const int is_derived = (int)rng_below(r, 2); /* made when it is asked for */
   for (int k = 0; k < 2; k++) {
     const quern_options options = {.size = sizeof options, .jit = k ? QUERN_JIT_OFF : QUERN_JIT_SYNC, .threads = 2, .cache_dir = cache};
     quern_status status = quern_ctx_create(&options, &ctx[k]);
     if (!status) status = quern_spec_load_text(ctx[k], "soak.lua", text, strlen(text));
-    if (!status) status = quern_op_find(ctx[k], "soak.f", &op[k]);
+    if (!status) status = is_derived ? quern_op_compile(ctx[k], "grad(soak.f(x, w), x) + w", &op[k]) : quern_op_find(ctx[k], "soak.f", &op[k]);
     if (status && !is_limited) wrong(quern_last_error());
     if (status) now_at.n_refused++;
     else now_at.n_specs++;

@@ -211,7 +211,7 @@ static PyMethodDef context_methods[] = {
      "load_spec($self, path, /)\n--\n\nAdds the ops of a spec file, all or none, and returns them as a tuple, sorted by\n"
      "name; their derivatives, NAME_backward, by op(). A text that was loaded before gives the same ops again."},
     {"op", context_op, METH_O, "op($self, name, /)\n--\n\nThe Op of that name. KeyError: there is none."},
-    {"ops", context_ops, METH_NOARGS, "ops($self, /)\n--\n\nThe names of all ops, sorted."},
+    {"ops", context_ops, METH_NOARGS, "ops($self, /)\n--\n\nThe names of all ops, sorted: of a derivative of a spec's op once it was asked for."},
     {NULL, NULL, 0, NULL},
 };
 
