@@ -54,7 +54,7 @@ func "cbrt_near" {
     f32 z2 = s * fma(fma(fma(CBRT_F32_P3, u, CBRT_F32_P2), u, CBRT_F32_P1), u, CBRT_F32_P0);
 
     f32 third = a * z2;
-    f32 y = third + third + third;
+    f32 y = 3 * third;
     return fma(fma(-(y * y), y, a), z2, y); ]],
   f64  = [[
     f64 t = fma(as_f64((raw_u64(a) >> 32) | 0x4330000000000000), -0x1.5555555555555p-2, CBRT_START_F64);
