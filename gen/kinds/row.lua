@@ -483,8 +483,13 @@ function M.reducer_values(c, types, record, name, direct)
                                 onto = n < 16 and run_lines(form, n, in_column, "out[i]") }
     end
   end
-  return { element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
-           fused = false, light = false, direct = direct or false, top = top or false, rows = { 1, 2, 3 },
+  local lanes = 64 // (t.bits // 8) -- of a vector of 64 bytes
+  local function in_wide(i) return form.lift .. (i == 0 and "x[l]" or string.format("x[l + %d * %d]", lanes, i)) end
+  local function in_count(i) return form.lift .. (i == 0 and "x[l]" or string.format("x[l + 64 * %d]", i)) end
+  local wide = record.is_repeatable and t.bits < 32 and not is_widened and { lanes = lanes, onto = run_lines(form, 16, in_wide, "all[l]") }
+  return { wide = wide or false, element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
+           fused = false, light = false, counts = form.part and run_lines(form, 16, in_count) or false,
+           direct = direct or false, top = top or false, rows = { 1, 2, 3 },
            spreads = top and spreads_of(t.bits // 8) or {}, strip = top and is_widened and c.widen_strip(types, from.name, "x", "to") or false,
            combine = lines, result = result, lift = form.lift, runs = rows, columns = columns, folds = folds }
 end
@@ -515,7 +520,8 @@ local function evens_of(size)
   for _, bytes in ipairs { 64, 32, 16 } do
     local even, odd = {}, {}
     for l = 1, bytes // size do even[l], odd[l] = 2 * l - 2, 2 * l - 1 end
-    list[#list + 1] = { condition = (#list == 0 and "if" or "elif") .. " Q_STRIP_BYTES == " .. bytes, even = table.concat(even, ", "), odd = table.concat(odd, ", ") }
+    local condition = (#list == 0 and "if" or "elif") .. " Q_STRIP_BYTES == " .. bytes
+    list[#list + 1] = { condition = condition, even = table.concat(even, ", "), odd = table.concat(odd, ", ") }
   end
   return list
 end
@@ -537,7 +543,8 @@ local function lanes_values(c, types, record)
   return { element = t.c, stored = from.c, size = t.bits // 8, mask = "i" .. t.bits, operator = operator_of(types, record.combine, record.K),
            spreads = spreads_of(t.bits // 8), rows = { 0, 1, 2, 3 },
            strip = is_widened and c.widen_strip(types, from.name, "x + p", "to + p") or false,
-           widen = is_widened and c.widen(types, from.name) or false, ladder = ladder_of(from.bits // 8), pairs = pairs_of(0, 16, {}), evens = evens_of(t.bits // 8) }
+           widen = is_widened and c.widen(types, from.name) or false, ladder = ladder_of(from.bits // 8),
+           pairs = pairs_of(0, 8, {}), evens = evens_of(t.bits // 8) }
 end
 
 -- The template's values for a state of several parts.

@@ -380,9 +380,6 @@ function kit.widen(types, dtype)
   return { "Q_IVDEP", string.format("for (i64 i = 0; i < n; i++) to[i] = %s;", access.widen(types, dtype):format("x[i]")) }
 end
 
--- The same of one element, where q_zero is declared.
-function kit.widen_one(types, dtype, text) return access.widen(types, dtype):format(text) end
-
 -- The lines that widen a strip of a stored dtype to 32-bit elements.
 function kit.widen_strip(types, dtype, from, to)
   local own = access.WIDEN_STRIP[dtype]

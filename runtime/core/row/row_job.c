@@ -12,6 +12,7 @@
 #define TILE_DIRECT 262144
 #define LONG_ROW 65536 /* elements of a row that is worth ending early */
 #define TILE_BLOCK 8192 /* elements of a block without scratch that several stages read */
+#define TILE_BYTES 65536 /* of such a block of bytes that one stage reads */
 #define TILE_SEARCHED 131072 /* of such a block that is searched */
 #define MAX_ROWS 1024 /* of a tile */
 #define SLACK 1024    /* of the scratch, where arrays begin at multiples of 16 bytes; and the places of QN_ROW_FOUND elements */
@@ -300,16 +301,17 @@ static int plan_columns(const qn_row_program *program, qn_row_job *job) {
 /* ---- The plan ---- */
 
 /* The most elements of a row that the kernels walk by themselves: the levels of the tree on their stack. ORDER left: reduce_inner.c.in,
- * reduce_parts.c.in */
+ * reduce_lanes.c.in, reduce_parts.c.in */
 static int64_t longest_row(const qn_row_program *program) {
   for (int32_t i = 0; i < program->n_stages; i++)
     for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
       if (program->stages[i].reduces[r].by->n_parts > 1) return (int64_t)1 << 20;
-  return (int64_t)1 << 35;
+  return (int64_t)1 << 28;
 }
 
 /* The most elements of a block without scratch. A reduction that searches reads part of a block twice: a large one costs less. */
-static int64_t most_block(const qn_row_program *program) {
+static int64_t most_block(const qn_row_program *program, const qn_row_job *job) {
+  if (job->n_in == 1 && n_readers(program, job) == 1 && job->size[0] == 1) return TILE_BYTES;
   for (int32_t i = 0; i < program->n_stages; i++)
     for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
       if (!program->stages[i].reduces[r].by->finds) return TILE_BLOCK;
@@ -320,17 +322,21 @@ static int64_t most_block(const qn_row_program *program) {
 #define MOST_BESIDE 16
 #define BESIDE 8
 
-/* Whether rows lie beside each other, so that some are taken together, chunk by chunk; a node has all its lanes then. */
+/* Whether rows, or their pieces along the innermost dimension, lie beside each other, so that some are taken together, chunk by chunk; a node
+ * has all its lanes then. */
 static int are_beside(const qn_row_program *program, const qn_row_job *job) {
   const qn_nest *nest = job->nest;
   const int32_t kept = nest->n_reduced;
   int are = 0;
-  if (nest->n_joined != 1 || job->n_further != 1 || nest->rank <= kept || nest->n[kept] < BESIDE) return 0;
+  if (nest->n_joined < 1 || nest->n_joined > 2 || job->n_further != 1 || nest->rank <= kept || nest->n[kept] < BESIDE) return 0;
   if (job->row < QN_ROW_LANES || (job->row % QN_ROW_CHUNK && job->row % QN_ROW_CHUNK < QN_ROW_LANES)) return 0;
   for (int32_t i = 0; i < program->n_stages; i++)
     for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
       if (program->stages[i].reduces[r].by->n_parts > 1) return 0;
-  for (int32_t k = 0; k < job->n_in; k++) are |= nest->stride[k][kept] == job->size[k] && nest->stride[k][0] > job->size[k];
+  for (int32_t k = 0; k < job->n_in; k++) {
+    const int64_t size = job->size[k], inner = nest->stride[k][0], step = nest->stride[k][kept];
+    are |= nest->n_joined == 1 ? step == size && inner > size : inner == size && step == size * nest->n[0];
+  }
   return are;
 }
 
@@ -440,10 +446,10 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
       if (!bytes) {
         const int is_walked = bytes_of_nodes(program) == 0 || program->n_stages <= 2; /* the kernels themselves walk the row */
         if (is_walked && !ends_early && job->row <= longest_row(program)) break;
-        chunks = most_block(program) / QN_ROW_CHUNK;
+        chunks = most_block(program, job) / QN_ROW_CHUNK;
       }
       int64_t block = QN_ROW_CHUNK;
-      while (!job->portion && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? tile : most_block(program))) block *= 2;
+      while (!job->portion && block * 2 <= chunks * QN_ROW_CHUNK && block < (bytes ? tile : most_block(program, job))) block *= 2;
       if (block < job->row) job->block = block;
       job->n_levels += log2_up(qn_ceil_div(job->row, job->block)) + 1;
       break;

@@ -48,13 +48,6 @@ static void run_columns(qn_kernel *kernel, uint8_t size, char *from, int64_t ste
   kernel(ptr, stride, extent, params);
 }
 
-/* Prefetches `rows` rows of `bytes` bytes, `step` bytes apart: what a conversion reads later. */
-static void prefetch_rows(const char *at, int64_t step, int64_t bytes, int64_t rows) {
-  for (int64_t r = 0; r < rows; r++) {
-    for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch((const char *)((uintptr_t)at + (uintptr_t)(r * step + b)));
-  }
-}
-
 /* Combines `rows` rows of `columns` columns, `step` bytes apart, one row after the other. ahead: as in run_columns */
 static void combine_rows(const column_run *run, char *from, int64_t step, int64_t rows, int64_t columns, char *to, int64_t ahead) {
   const qn_row_job *job = run->frame->job;
@@ -64,7 +57,7 @@ static void combine_rows(const column_run *run, char *from, int64_t step, int64_
     char *piece = qn_row_moved(from, first * step);
     int64_t piece_step = step;
     if (run->block) {
-      if (ahead) prefetch_rows((const char *)((uintptr_t)piece + (uintptr_t)ahead), step, columns * job->size[0], n);
+      if (ahead) qn_row_prefetch((const char *)((uintptr_t)piece + (uintptr_t)ahead), step, columns * job->size[0], n);
       qn_row_convert(job->dtype[0], run->in_dtype, piece, step, run->block, columns, n);
       piece = run->block;
       piece_step = columns * in_size;

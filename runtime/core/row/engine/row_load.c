@@ -26,6 +26,12 @@ static void convert_block(qn_kernel *kernel, uint8_t from_size, uint8_t to_size,
   kernel(ptr, stride, n, NULL);
 }
 
+void qn_row_prefetch(const char *at, int64_t step, int64_t bytes, int64_t rows) {
+  for (int64_t r = 0; r < rows; r++) {
+    for (int64_t b = 0; b < bytes; b += LINE) __builtin_prefetch((const char *)((uintptr_t)at + (uintptr_t)(r * step + b)));
+  }
+}
+
 void qn_row_convert(uint8_t from, uint8_t to, char *at, int64_t step, char *block, int64_t count, int64_t rows) {
   qn_kernel *kernel = block_conversion(from, to);
   const uint8_t from_size = qn_dtype_infos[from].size, to_size = qn_dtype_infos[to].size;
@@ -48,14 +54,14 @@ static void prefetch_next(const char *at, int64_t step, int64_t rows, int is_loa
   }
 }
 
-/* Moves n[0] x n[1] items. step: of the tensor; the block is dense in the order of dimensions. */
-static void move_items(uint8_t size, char *tensor, const int64_t step[2], char *block, const int64_t extent[2], int is_load) {
+/* Moves n[0] x n[1] items. step: of the tensor; the block is dense along n[0], its rows lie `row_step` bytes apart. */
+static void move_items(uint8_t size, char *tensor, const int64_t step[2], char *block, int64_t row_step, const int64_t extent[2], int is_load) {
   const int32_t log2 = __builtin_ctz(size);
-  const int64_t dense[2] = {size, size * extent[0]};
+  const int64_t dense[2] = {size, row_step};
   if (step[0] == size) {
     for (int64_t j = 0; j < extent[1]; j++) {
       char *at = qn_row_moved(tensor, j * step[1]), *row = block + j * dense[1];
-      memcpy(is_load ? row : at, is_load ? at : row, (size_t)dense[1]);
+      memcpy(is_load ? row : at, is_load ? at : row, (size_t)(extent[0] * size));
     }
     return;
   }
@@ -86,7 +92,7 @@ static void move_row(const qn_row_job *job, int32_t k, int32_t d, char *at, int6
   const uint8_t size = job->size[k];
   if (d <= 0) {
     const int64_t step[2] = {d < 0 ? size : nest->stride[k][0], 0}, extent[2] = {count, 1};
-    move_items(size, qn_row_moved(at, first * step[0]), step, block, extent, is_load);
+    move_items(size, qn_row_moved(at, first * step[0]), step, block, size * count, extent, is_load);
     return;
   }
   int64_t inner = 1;
@@ -96,7 +102,7 @@ static void move_row(const qn_row_job *job, int32_t k, int32_t d, char *at, int6
     int64_t part = inner - within;
     if (within == 0 && d == 1 && count >= inner) { /* whole rows of two dimensions at once */
       const int64_t whole = count / inner, step[2] = {nest->stride[k][0], nest->stride[k][1]}, extent[2] = {inner, whole};
-      move_items(size, qn_row_moved(at, index * step[1]), step, block, extent, is_load);
+      move_items(size, qn_row_moved(at, index * step[1]), step, block, size * inner, extent, is_load);
       part = whole * inner;
     } else {
       if (part > count) part = count;
@@ -114,7 +120,20 @@ static void move_part(const qn_row_job *job, int32_t k, const qn_row_part *part,
   if (nest->n_joined <= 1 && part->rows > 1) {
     const int64_t inner = nest->n_joined ? nest->stride[k][0] : size;
     const int64_t step[2] = {inner, part->step}, extent[2] = {part->count, part->rows};
-    move_items(size, qn_row_moved(part->at, part->first * inner), step, block, extent, is_load);
+    move_items(size, qn_row_moved(part->at, part->first * inner), step, block, size * part->count, extent, is_load);
+    return;
+  }
+  if (nest->n_joined == 2 && part->rows > 1) { /* what lies at one index of the outer dimension, of all rows */
+    const int64_t inner = nest->n[0], step[2] = {nest->stride[k][0], part->step};
+    for (int64_t done = 0, n; done < part->count; done += n) {
+      const int64_t index = (part->first + done) / inner, within = part->first + done - index * inner;
+      n = inner - within < part->count - done ? inner - within : part->count - done;
+      const int64_t extent[2] = {n, part->rows};
+      char *const at = qn_row_moved(part->at, index * nest->stride[k][1] + within * step[0]);
+      const char *const next = qn_row_moved(part->at, (index + 1) * nest->stride[k][1]);
+      if (is_load && step[0] == size && within + n == inner) qn_row_prefetch(next, part->step, inner * size, part->rows);
+      move_items(size, at, step, block + done * size, size * part->count, extent, is_load);
+    }
     return;
   }
   for (int64_t j = 0; j < part->rows; j++)
@@ -171,5 +190,5 @@ void qn_row_store_values(const qn_row_job *job, int32_t k, uint8_t dtype, char *
     return;
   }
   const int64_t steps[2] = {step, 0}, extent[2] = {rows, 1};
-  move_items(size, at, steps, values, extent, 0);
+  move_items(size, at, steps, values, size * rows, extent, 0);
 }

@@ -22,6 +22,9 @@ void qn_row_store(const qn_row_job *job, int32_t k, uint8_t dtype, const qn_row_
 /* Converts `rows` rows of `count` elements, `step` bytes apart, to a dense block. The dtypes differ. */
 void qn_row_convert(uint8_t from, uint8_t to, char *at, int64_t step, char *block, int64_t count, int64_t rows);
 
+/* Prefetches `rows` rows of `bytes` bytes, `step` bytes apart. */
+void qn_row_prefetch(const char *at, int64_t step, int64_t bytes, int64_t rows);
+
 /* Stores a value of each of `rows` rows in a reduced output. */
 void qn_row_store_values(const qn_row_job *job, int32_t k, uint8_t dtype, char *at, int64_t step, int64_t rows, char *values,
                          char *staging);
