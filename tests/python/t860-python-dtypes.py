@@ -79,6 +79,16 @@ else:
     ok(all(getattr(quern, n) == getattr(torch, n) and getattr(torch, n) == getattr(quern, n) for n in names), "torch.dtype")
     is_(quern.dtype(torch.half), quern.float16, "PyTorch's other names")
 
+try:
+    import numpy as np
+except ImportError:
+    skip(2, "there is no NumPy here")
+else:
+    is_(quern.float32.__numpy_dtype__, np.dtype("f4"), "its NumPy dtype")
+    if tuple(map(int, np.__version__.split(".")[:2])) >= (2, 4):
+        is_(np.zeros(2, dtype=quern.int16).dtype, np.int16, "  which NumPy takes")
+    else:
+        skip(1, "NumPy asks for it since 2.4")
 for name, other in (("f4", "float32"), ("<f8", "float64"), ("d", "float64"), ("int", "int64"), ("half", "float16"), ("Int64", "int64")):
     raises(TypeError, lambda: quern.dtype(name), "NumPy's, C's or pandas' {}".format(name), "write '{}'".format(other))
 done_testing()

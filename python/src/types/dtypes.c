@@ -311,12 +311,23 @@ static PyObject *dtype_get_limits(PyObject *self, void *unused) {
   return number->form == IEEE ? Py_BuildValue("(ii)", number->fraction_bits, number->bias) : new_ref(Py_None);
 }
 
+/* What NumPy takes it for, since 2.4. An AttributeError where NumPy has no such dtype. */
+static PyObject *dtype_get_numpy(PyObject *self, void *unused) {
+  PyObject *numpy = PyImport_ImportModule("numpy");
+  PyObject *dtype = numpy ? PyObject_CallMethod(numpy, "dtype", "s", row_in(self)->long_name) : NULL;
+  (void)unused;
+  Py_XDECREF(numpy);
+  if (!dtype && clear_refusal()) PyErr_Format(PyExc_AttributeError, "NumPy has no dtype %s here", row_in(self)->long_name);
+  return dtype;
+}
+
 static PyGetSetDef dtype_attributes[] = {
     {"name", dtype_get_name, NULL, "Its name in the array API: 'float32'.", NULL},
     {"short_name", dtype_get_short_name, NULL, "Its name in expressions and messages: 'f32'.", NULL},
     {"itemsize", dtype_get_itemsize, NULL, "Bytes of an item.", NULL},
     {"kind", dtype_get_kind, NULL, "One letter, as NumPy's: b, i, u, f, c.", NULL},
     {"dlpack", dtype_get_dlpack, NULL, "DLPack's code, bits and lanes.", NULL},
+    {"__numpy_dtype__", dtype_get_numpy, NULL, NULL, NULL},
     {"_limits", dtype_get_limits, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
