@@ -107,7 +107,7 @@ unary "gelu" {
   doc    = "The Gaussian error linear unit: x times the normal distribution's CDF of x.",
   dtypes = floating,
   body   = [[ gelu(x) ]],
-  narrow = { bf16 = [[ gelu_bf16(x) ]] },
+  narrow = { f16 = [[ gelu_half(x) ]], bf16 = [[ gelu_bf16(x) ]] },
   ulp    = { f32 = 1, f64 = 1 },
   domain = { -20, 20 },
   grad   = [[

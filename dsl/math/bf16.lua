@@ -60,13 +60,12 @@ func "gelu_bf16" {
   doc  = "gelu of a number of bf16, before it is rounded to that.",
   args = "x",
   f32  = [[
-    u32 a = raw_u32(x) & 0x7fffffff;
-    f32 z = as_f32(a < BF16_GELU_END_BITS ? a : BF16_GELU_END_BITS);
+    f32 z = size_to(x, BF16_GELU_END_BITS);
     f32 s = z * z;
     f32 n = fma(s, BF16_GELU_LOG2E_2, BF16_GELU_SHIFT);
     f32 r = fma(s, BF16_GELU_LOG2E_2, -(n - BF16_GELU_SHIFT));
     f32 e = fma(fma(fma(fma(BF16_GELU_E4, r, BF16_GELU_E3), r, BF16_GELU_E2), r, BF16_GELU_E1), r, 1.0);
-    f32 power = as_f32(raw_u32(e) + (raw_u32(n) << 23));
+    f32 power = exp_raised(e, n);
     f32 p = fma(fma(fma(BF16_GELU_P3, z, BF16_GELU_P2), z, BF16_GELU_P1), z, 0.5);
     f32 d3 = fma(fma(BF16_GELU_D4, z, BF16_GELU_D3), z, BF16_GELU_D2);
     f32 d = fma(fma(d3, z, BF16_GELU_D1), z, 0x1p16);

@@ -32,6 +32,8 @@
 --
 -- atanh as in atanh.lua, with n = g - 2^e b and d = g + 2^e b made of |x| itself, each rounded once.
 --
+-- gelu as in bf16.lua, for z up to 6. P and D are larger by 7/4: so both are rounded by as much at z = 2^-24, and half that number is a tie.
+--
 -- cbrt: with z near a^(-1/3) by the bits of a, as in cbrt.lua, and u = a z^3:  a^(1/3) = a z^2 u^(-2/3).
 
 constants {
@@ -90,6 +92,22 @@ constants {
   HALF_ATANH_T3 = 0x1.5555b4p-2,
   HALF_ATANH_T5 = 0x1.992a78p-3,
   HALF_ATANH_T7 = 0x1.36f0aep-3,
+
+  HALF_GELU_SHIFT = 0x1.8p23 + 16, -- as in bf16.lua
+  HALF_GELU_END_BITS = 0x40c00000, -- of 6
+  HALF_GELU_LOG2E_2 = -0x1.71546ep-1,
+  HALF_GELU_E1 = 0x1.62e418p-1,
+  HALF_GELU_E2 = 0x1.ebf96p-3,
+  HALF_GELU_E3 = 0x1.c6c80ap-5,
+  HALF_GELU_E4 = 0x1.3cb9c2p-7,
+  HALF_GELU_E5 = 0x1.5d7c6ep-10,
+  HALF_GELU_P1 = 0x1.2b1ab2p-1,
+  HALF_GELU_P2 = 0x1.74e8e2p-3,
+  HALF_GELU_P3 = 0x1.83fd8cp-6,
+  HALF_GELU_D1 = 0x1.48473p17,
+  HALF_GELU_D2 = 0x1.89182ep16,
+  HALF_GELU_D3 = 0x1.d25e58p14,
+  HALF_GELU_D4 = 0x1.e693e2p11,
 
   HALF_CBRT_START = 12756150.0, -- in units of 2^13, with 3/2 * 2^23
   HALF_CBRT_P0 = 0x1.c871p1,
@@ -151,12 +169,18 @@ func "log10_half" {
   derivation = "tools/fit/half.py",
 }
 
-func "cut_to" {
-  doc  = "x, but of the sign of x and the size `bits` where it is larger, or NaN.",
+func "size_to" {
+  doc  = "|x|, but the number with these bits where |x| is larger, or NaN.",
   args = "x, u32 bits",
   f32  = [[
     u32 a = raw_u32(x) & 0x7fffffff;
-    return as_f32((a < bits ? a : bits) | (raw_u32(x) & 0x80000000)); ]],
+    return as_f32(a < bits ? a : bits); ]],
+}
+
+func "cut_to" {
+  doc  = "x, but of the sign of x and the size `bits` where it is larger, or NaN.",
+  args = "x, u32 bits",
+  f32  = [[ as_f32(raw_u32(size_to(x, bits)) | (raw_u32(x) & 0x80000000)) ]],
 }
 
 func "exp_of_half" {
@@ -199,7 +223,7 @@ func "sinh_half" {
   doc  = "The hyperbolic sine of a number of f16, before it is rounded to that.",
   args = "x",
   f32  = [[
-    f32 u = expm1_of_half(abs(cut_to(x, HALF_EXP_END_BITS)));
+    f32 u = expm1_of_half(size_to(x, HALF_EXP_END_BITS));
     f32 h = 0.5 * u;
     return canonical(x != x ? NAN : copysign(h + h / (u + 1), x)); ]],
 }
@@ -208,7 +232,7 @@ func "cosh_half" {
   doc  = "The hyperbolic cosine of a number of f16, before it is rounded to that.",
   args = "x",
   f32  = [[
-    f32 h = 0.5 * exp_of_half(abs(cut_to(x, HALF_EXP_END_BITS)));
+    f32 h = 0.5 * exp_of_half(size_to(x, HALF_EXP_END_BITS));
     return canonical(x != x ? NAN : h + 0.25 / h); ]],
 }
 
@@ -307,6 +331,24 @@ func "atanh_half" {
     f32 y = canonical(copysign(fma(s * z, p, fma((f32)k, HALF_ATANH_LN2_2, s)), x));
     rare (!(a < 1)) { y = a == 1 ? copysign(INFINITY, x) : NAN; }
     return y; ]],
+  derivation = "tools/fit/half.py",
+}
+
+func "gelu_half" {
+  doc  = "gelu of a number of f16, before it is rounded to that.",
+  args = "x",
+  f32  = [[
+    f32 z = size_to(x, HALF_GELU_END_BITS);
+    f32 s = z * z;
+    f32 n = fma(s, HALF_GELU_LOG2E_2, HALF_GELU_SHIFT);
+    f32 r = fma(s, HALF_GELU_LOG2E_2, -(n - HALF_GELU_SHIFT));
+    f32 e2 = fma(fma(fma(HALF_GELU_E5, r, HALF_GELU_E4), r, HALF_GELU_E3), r, HALF_GELU_E2);
+    f32 power = exp_raised(fma(fma(e2, r, HALF_GELU_E1), r, 1.0), n);
+    f32 p = fma(fma(fma(HALF_GELU_P3, z, HALF_GELU_P2), z, HALF_GELU_P1), z, 0.875);
+    f32 d3 = fma(fma(HALF_GELU_D4, z, HALF_GELU_D3), z, HALF_GELU_D2);
+    f32 d = fma(fma(d3, z, HALF_GELU_D1), z, 0x1.cp16);
+    f32 base = x < 0 ? -0.0 : x;
+    return fma(-z, power * p / d, base); ]],
   derivation = "tools/fit/half.py",
 }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The constants of dsl/math/half.lua:   PYTHONPATH=build/python python3 tools/fit/half.py   (needs NumPy; narrow.py says how)"""
+"""The constants of dsl/math/half.lua:   PYTHONPATH=build/python python3 tools/fit/half.py   (needs NumPy and mpmath; narrow.py says how)"""
 import numpy as np
 
-from narrow import F4, U4, fit, fma, points, raised, search
+from narrow import F4, U4, fit, fma, gelu_body, gelu_constants, points, raised, search
 
 SHIFT = np.float32(3 * 2**22)
 LOG_C = [float.fromhex(c) for c in ("0x1.48p0 0x1.38p0 0x1.3p0 0x1.28p0 0x1.18p0 0x1.1p0 0x1.08p0 0x1p0 0x1.ep-1 0x1.c8p-1 0x1.bp-1 "
@@ -170,3 +170,8 @@ z = points(1e-9, 0.0401)
 search(["2^-23 ln2 / 2", "T3", "T5", "T7"],
        [np.log(2) * 2.0**-24] + fit(np.stack([z**k for k in range(3)], 1), (np.arctanh(np.sqrt(z)) / np.sqrt(z) - 1) / z, z), [2, 300, 9000, 200000],
        {"atanh": atanh_body}, below=1)
+
+r = points(-0.5005, 0.5005)
+power = fit(np.stack([r**k for k in range(1, 6)], 1), 2**r - 1, 2**-r)
+search(["LOG2E_2", "E1", "E2", "E3", "E4", "E5", "P1", "P2", "P3", "D1", "D2", "D3", "D4"], gelu_constants(power, 6, 1.75),
+       [20, 6, 70, 900, 10000, 40000] + 7 * [60], {"gelu": lambda x, c: gelu_body(x, c, 6, 5, 1.75)})

@@ -75,3 +75,45 @@ def search(names, constants, steps, bodies, dtype="f16", below=np.inf):
     print(*bodies, "- wrong:", least)
     for name, value in zip(names, now):
         print(f"  {name} = {float(value).hex()}")
+
+
+def polynomial_of(z, c, least):
+    """least + c[0] z + c[1] z^2 + ..."""
+    p = c[-1] * np.ones(1, F4)
+    for k in range(len(c) - 2, -1, -1):
+        p = fma(p, z, c[k])
+    return fma(p, z, F4(least))
+
+
+def gelu_body(x, c, end, n_power, unit=1):
+    """gelu as in bf16.lua; c: -log2(e) / 2, n_power coefficients of 2^r, P1 to P3, D1 to D4 times 2^16. unit: by what P and D are larger."""
+    z = np.minimum(np.abs(x), F4(end))
+    s = z * z
+    t = fma(s, c[0], F4(3 * 2**22 + 16))
+    e = raised(polynomial_of(fma(s, c[0], -(t - F4(3 * 2**22 + 16))), c[1:n_power + 1], 1), t)
+    q = e * polynomial_of(z, c[n_power + 1:n_power + 4], 0.5 * unit) / polynomial_of(z, c[n_power + 4:], 65536 * unit)
+    return fma(-z, q, np.where(x < 0, F4(-0.0), x))
+
+
+def quotient(wanted, z, n_p, n_d):
+    """P1, ..., D1, ... of (1/2 + P1 z + ...) / (1 + D1 z + ...), the largest relative error small: D is that of the step before."""
+    d, weights, best = np.ones(len(z)), np.ones(len(z)), None
+    rows = np.stack([z**k for k in range(1, n_p + 1)] + [-wanted * z**k for k in range(1, n_d + 1)], 1)
+    for step in range(400):
+        a = np.sqrt(weights) / (wanted * d)
+        sizes = np.abs(rows * a[:, None]).max(0)
+        c = np.linalg.lstsq(rows * a[:, None] / sizes, (wanted - 0.5) * a, rcond=None)[0] / sizes
+        d = 1 + sum(v * z**(k + 1) for k, v in enumerate(c[n_p:]))
+        error = np.abs((0.5 + sum(v * z**(k + 1) for k, v in enumerate(c[:n_p]))) / d / wanted - 1)
+        if step > 3 and (best is None or error.max() < best[0]):
+            best = error.max(), c
+        weights *= (error / error.max())**0.3 + 1e-6
+        weights /= weights.max()
+    return list(best[1])
+
+
+def gelu_constants(power, end, unit=1):
+    from mpmath import erfc, exp, mpf, sqrt
+    z = end * points(0, 1)**2
+    parts = quotient(np.array([float(exp(mpf(v)**2 / 2) * erfc(mpf(v) / sqrt(2)) / 2) for v in z]), z, 3, 4)
+    return [-np.log2(np.e) / 2] + power + [unit * v for v in parts[:3]] + [unit * 65536 * v for v in parts[3:]]
