@@ -74,6 +74,12 @@ local SCALAR = {
   { "^qk_lcm_", why = "a loop of its own for each element" },
   { "^qk_vector_norm_f%d+_stage4", why = "GCC has no vectors of doubles for flags of a byte" },
   { "^qk_lp_normalize_f%d+_stage4", why = "GCC has no vectors of doubles for flags of a byte" },
+  { "^qk_vector_norm_f%d+_stage3", below = "v4", why = "GCC has no vectors of doubles for flags of a byte" },
+  { "^qk_lp_normalize_f%d+_stage3", below = "v4", why = "GCC has no vectors of doubles for flags of a byte" },
+  { "^qk_vector_norm_f%d+_case2_stage1", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^q_direct_%w+_qk_vector_norm_f%d+_case2_stage1", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_cumm%w+_places_f", why = "each element needs the place found before it" },
+  { "^qk_pack_arg%w+_last_inner_f", why = "GCC makes no vectors of pairs of a value and a place" },
   { "^qk_prim_rem_f", why = "a loop of its own for each element" },
   { "^qk_prim_gcd_", why = "a loop of its own for each element" },
 }
