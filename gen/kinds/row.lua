@@ -544,7 +544,7 @@ local function lanes_values(c, types, record)
            spreads = spreads_of(t.bits // 8), rows = { 0, 1, 2, 3 },
            strip = is_widened and c.widen_strip(types, from.name, "x + p", "to + p") or false,
            widen = is_widened and c.widen(types, from.name) or false, ladder = ladder_of(from.bits // 8),
-           pairs = pairs_of(0, 8, {}), evens = evens_of(t.bits // 8) }
+           pairs = pairs_of(0, 4, {}), evens = evens_of(t.bits // 8) }
 end
 
 -- The template's values for a state of several parts.

@@ -306,7 +306,7 @@ static int64_t longest_row(const qn_row_program *program) {
   for (int32_t i = 0; i < program->n_stages; i++)
     for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
       if (program->stages[i].reduces[r].by->n_parts > 1) return (int64_t)1 << 20;
-  return (int64_t)1 << 28;
+  return (int64_t)1 << 24;
 }
 
 /* The most elements of a block without scratch. A reduction that searches reads part of a block twice: a large one costs less. */
