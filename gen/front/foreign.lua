@@ -207,6 +207,9 @@ for letter = 0x391, 0x3C9 do -- Greek
   M.words[utf8.char(letter)] = M.words[utf8.char(letter)] or { "names have the letters a to z, digits and _" }
 end
 
+-- Behind the sentence of a call with too many arguments, of an op over axes. ORDER callee.c
+M.AXES = ": axes have a name, axis=0"
+
 -- What follows a module, the longest one, in a name with dots; nil: it does not begin with one.
 function M.behind_module(name)
   local rest

@@ -295,7 +295,9 @@ function Host:eval_call(node)
   for k, arg in ipairs(node.args) do values[k] = self:eval(arg) end
   local op, which = expr.op_called(self.state.model, node.name)
   if node.axes and node.axes.scans then
-    if #values ~= 1 then self:fail_as("syntax", node, "%s takes 1 argument, got %d", node.name, #values) end
+    if #values ~= 1 then
+      self:fail_as("syntax", node, "%s takes 1 argument, got %d%s", node.name, #values, #values > 1 and foreign.AXES or "")
+    end
     self.state.first_scan = self.state.first_scan or node.at
   end
   if node.axes then return self:call_row(op, values, node, which) end

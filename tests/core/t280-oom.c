@@ -140,7 +140,7 @@ static void release(void *self) {
 static void scenario_context(void) {
   quern_ctx *ctx = NULL;
   quern_op *op = NULL;
-  quern_options options = {.size = sizeof options, .threads = 3, .cache_dir = "/nonexistent", .cc = "cc"};
+  quern_options options = {.size = sizeof options, .threads = 3, .cache_dir = "/proc/nonexistent", .cc = "cc"};
   if (!fine(quern_ctx_create(&options, &ctx), "create")) return;
   if (fine(quern_op_find(ctx, "negative", &op), "find")) {
     use(op, 100);

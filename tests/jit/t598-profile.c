@@ -220,9 +220,9 @@ static void test_destinations(void) {
   setenv("QUERN_PROFILE", "0", 1);
   call_of(NULL);
   no_line("with QUERN_PROFILE=0");
-  options = (quern_options){.size = sizeof options, .log = hear, .profile = "/nonexistent/profile"};
+  options = (quern_options){.size = sizeof options, .log = hear, .profile = "/proc/nonexistent/profile"};
   call_of(&options);
-  has_str(heard, "1 profile: /nonexistent/profile cannot be written", "a file that cannot be written is logged");
+  has_str(heard, "1 profile: /proc/nonexistent/profile cannot be written", "a file that cannot be written is logged");
   unsetenv("QUERN_PROFILE");
 }
 

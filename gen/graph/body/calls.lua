@@ -164,8 +164,9 @@ function Scope:call_op(op, values, node, which)
   local types, own_params = self.state.types, op_types.own_params(op)
   local n_in, n_params = #op.inputs, #own_params
   if #values < n_in or #values > n_in + n_params then
-    self:fail_as("syntax", node, "%s takes %d argument%s%s, got %d", op.name, n_in, n_in == 1 and "" or "s",
-              n_params > 0 and string.format(" and %d parameter%s", n_params, n_params == 1 and "" or "s") or "", #values)
+    self:fail_as("syntax", node, "%s takes %d argument%s%s, got %d%s", op.name, n_in, n_in == 1 and "" or "s",
+              n_params > 0 and string.format(" and %d parameter%s", n_params, n_params == 1 and "" or "s") or "", #values,
+              node.axes and #values > n_in and foreign.AXES or "")
   end
   local kind = kinds.of(op)
   if kind.refusal then self:fail_as("syntax", node, "%s is no part of an expression: %s", op.name, kind.refusal(op)) end

@@ -16,8 +16,7 @@ uint32_t quern_version(void) { return (uint32_t)QUERN_VERSION_MAJOR << 16 | QUER
 
 static quern_status check_size(const char *what, const char *type, size_t size, size_t least) {
   if (size >= least && size <= LARGEST_STRUCT && size % sizeof(size_t) == 0) return QUERN_OK;
-  return qn_status_fail(QUERN_E_VERSION, "%s: %s.size is %zu, which no version of it has; set it to sizeof(%s)", what, type, size,
-                        type);
+  return qn_status_fail(QUERN_E_VERSION, "%s: %s.size is %zu, which no version of it has; set it to sizeof(%s)", what, type, size, type);
 }
 
 /* Copies the given struct to `own`, a zeroed struct of own_size bytes. */

@@ -39,6 +39,5 @@ quern_status qn_explain(const quern_op *op, DLTensor *const *in, DLTensor *const
     }
   }
   if (buf.length < size) return QUERN_OK;
-  return qn_status_fail(QUERN_E_LIMIT, "%s: the explanation needs %zu bytes, %zu were given", op->info->name, buf.length + 1,
-                        size);
+  return qn_status_fail(QUERN_E_LIMIT, "%s: the explanation needs %zu bytes, %zu were given", op->info->name, buf.length + 1, size);
 }
