@@ -70,7 +70,7 @@ def _limits(axes, curves):
     axes.set_ylim(bottom - room, top + room)
 
 
-# Parameters whose defaults leave nothing to be seen.
+# Values of parameters for plots where the defaults give a flat line.
 _PARAMS = {"clip": {"min": -1, "max": 2}}
 
 
