@@ -4,6 +4,8 @@
 #ifndef QN_OP_TRAITS_H
 #define QN_OP_TRAITS_H
 
+#include <string.h>
+
 #include "core/base/kernel_abi.h"
 
 typedef struct qn_op_traits {
@@ -18,5 +20,12 @@ typedef struct qn_op_traits {
 
 #define QN_READS_GRAD 0xff   /* the gradient of the forward op's output */
 #define QN_READS_OUTPUT 0xfe /* the forward op's output; ORDER READS of gen/graph/derive.lua */
+
+/* The length of the op's name in a derivative's name, OP_backward; 0: `name` is of no such form. */
+static inline size_t qn_length_without_backward(const char *name) {
+  static const char end[] = "_backward";
+  const size_t n = strlen(name);
+  return n >= sizeof end && strcmp(name + n - (sizeof end - 1), end) == 0 ? n - (sizeof end - 1) : 0;
+}
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "core/op/registry.h"
 #include "core/base/status.h"
+#include "base/op_traits.h"
 #include "base/threads/thread_shield.h"
 #include "lang/foreign_names.h"
 #include "run/fused/fused_ops.h"
@@ -326,12 +327,11 @@ quern_status qn_extension_load_spec(quern_ctx *ctx, const char *name, const char
 
 /* The op of a spec that `name` is the derivative of; NULL: there is none. */
 static const quern_op *derived_from(quern_ctx *ctx, const char *name) {
-  static const char end[] = "_backward";
   char of[160]; /* names are shorter, with their namespace */
-  const size_t n = strlen(name);
-  if (n < sizeof end || n - (sizeof end - 1) >= sizeof of || strcmp(name + n - (sizeof end - 1), end) != 0) return NULL;
-  memcpy(of, name, n - (sizeof end - 1));
-  of[n - (sizeof end - 1)] = 0;
+  const size_t n = qn_length_without_backward(name);
+  if (n == 0 || n >= sizeof of) return NULL;
+  memcpy(of, name, n);
+  of[n] = 0;
   const quern_op *op = qn_registry_find(ctx, of);
   if (!op || !op->fused || !op->builtin || !op->builtin->info.backward) return NULL;
   return strcmp(op->builtin->info.backward, name) == 0 ? op : NULL;

@@ -31,11 +31,9 @@ static const qn_function *find_function(const char *name) {
 }
 
 quern_status qn_callee_op(quern_ctx *ctx, const char *name, const quern_op **op) {
-  static const char end[] = "_backward";
-  const size_t n = strlen(name);
   quern_op *found = qn_registry_find(ctx, name);
   quern_status status = QUERN_OK;
-  if (!found && n > sizeof end - 1 && strcmp(name + n - (sizeof end - 1), end) == 0) status = qn_above.find(ctx, name, &found);
+  if (!found && qn_length_without_backward(name) > 0) status = qn_above.find(ctx, name, &found);
   *op = found;
   return found || status == QUERN_E_NOTFOUND ? QUERN_OK : status;
 }
