@@ -125,7 +125,8 @@ static void test_layouts(void) {
   static const int64_t shapes[][4] = {{3, 5, 1, 7},     {2, 3, 5, 17},    {16, 16, 1, 1},  {15, 17, 2, 1},  {1, 257, 255, 1},
                                       {300, 200, 1, 1}, {4, 300, 1, 50},  {31, 1, 33, 40}, {7, 256, 3, 16}, {1000, 3, 2, 1},
                                       {3, 2, 1000, 5},  {100, 30, 1, 30}, {2, 2, 2, 4097}, {4097, 2, 2, 2}, {64, 64, 64, 1},
-                                      {5, 5, 5, 255},   {1, 1, 600, 600}, {1, 1, 1030, 257}};
+                                      {5, 5, 5, 255},   {1, 1, 600, 600}, {1, 1, 1030, 257}, {1, 1, 5000, 100}, {1, 1, 9000, 17}, {1, 1, 130, 2100},
+                                      {3, 700, 2, 50}};
   rng r;
   rng_seed(&r, 2412);
   for (int k = 0; k < N_DTYPES; k++) {
@@ -177,6 +178,28 @@ static void test_layouts(void) {
     }
     group_end();
   }
+}
+
+/* All of an array in F order of which the contiguous axis takes several tiles, on 1 to 8 threads. */
+static void test_tiles(void) {
+  rng r;
+  rng_seed(&r, 2414);
+  group_begin("f64: F order, tiles of the contiguous axis, on 1 to 8 threads");
+  for (int64_t more = 0; more < 3; more++) {
+    const int64_t shape[2] = {(SANITIZED ? 1500 : 11000) + more * 77, 256 + more}, f[2] = {1, shape[0]}, n = shape[0] * shape[1];
+    char *x = numbers(&r, REF_F64, BINADES, n);
+    view v;
+    int64_t count;
+    look(&v, REF_F64, x, 0, 2, shape, f);
+    uint64_t *wanted = law_eval(LAW_SUM, &v.t, 3, 0, REF_F64, NULL, &count), got;
+    for (int context = 0; context < N_CONTEXTS; context++) {
+      group_count(1);
+      if (sum(context, &v, 3, (char *)&got) && got != *wanted) group_fail("[%" PRId64 ", %" PRId64 "], %s", shape[0], shape[1], context_name(context));
+    }
+    free(wanted);
+    free(x);
+  }
+  group_end();
 }
 
 /* sum(x, axis)[i] is sum(x[i].copy()), in C and in F order, of some of the rows and of all. */
@@ -294,6 +317,7 @@ int main(void) {
   if (!law_ops[LAW_SUM][0]) skip_all("no op sum yet");
   test_counts();
   test_layouts();
+  test_tiles();
   test_rows();
   test_callers();
   ok(n_host_slices > 0, "hosts ran %" PRId64 " slices", n_host_slices);

@@ -220,6 +220,9 @@ static int32_t bytes_of_nodes(const qn_row_program *program) {
 
 #define MOST_COLUMNS 4096
 #define FEWEST_COLUMNS 16 /* of a tile that is not all of them */
+#define WORTH_COLUMNS 256 /* of a tile that is worth a slice */
+#define FEWEST_PARTS 4    /* in which rows are cut */
+#define WIDE_BYTES (1 << 18) /* of an input that is worth a wide tile's scratch */
 
 /* The one stage of elements of a program that has one reduction, of one input; else -1. */
 static int32_t only_stage(const qn_row_program *program) {
@@ -243,8 +246,21 @@ static int32_t waiting(int64_t n) {
   return most;
 }
 
-/* Plans the path COLUMNS, if the program and the nest allow it. Returns whether they do. */
-static int plan_columns(const qn_row_program *program, qn_row_job *job) {
+/* Whether more scratch makes wider tiles of a plan, or serves slices that run parts of one, of an input that is worth it. */
+static int may_widen(const qn_row_job *job) {
+  const qn_nest *nest = job->nest;
+  const int64_t size = job->size[0], step = nest->stride[0][0], further = job->row * job->n_further * size;
+  const int64_t n = nest->n[nest->n_reduced - !job->lanes], bytes = job->lanes ? further * n : further;
+  if (bytes < WIDE_BYTES) return 0;
+  if (job->most_slices > 1) return 1;
+  if (!job->lanes) return job->block < n || job->folded < QN_ROW_LANES;
+  return job->rows < n || (job->lanes < QN_ROW_LANES && step == n * size);
+}
+
+/* Plans the path COLUMNS for `scratch` bytes and, if there are enough columns, at least `parts` tiles, if the program and the nest allow it. Returns
+ * whether they do. */
+static int plan_columns(qn_row_job *job, int64_t scratch, int64_t parts) {
+  const qn_row_program *program = job->program;
   const qn_nest *nest = job->nest;
   const int32_t at = only_stage(program), kept = nest->n_reduced, fold = kept - 1;
   if (at < 0 || job->n_in != 1 || nest->n_joined != 1 || job->count == 0) return 0;
@@ -258,7 +274,8 @@ static int plan_columns(const qn_row_program *program, qn_row_job *job) {
   const int64_t width = qn_dtype_infos[by->dtype].size;
   const int64_t loaded = (job->dtype[0] == in_dtype ? 0 : qn_dtype_infos[in_dtype].size) + (stage->variant ? width : 0);
   const int64_t kept_values = QN_DTYPE_MAX_BYTES * program->n_rows, stored = bytes_a_row(program, job) - kept_values; /* stored after nodes are gone */
-  const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program);
+  const int64_t room = scratch - SLACK - bytes_of_steps(program);
+  const int64_t most = scratch == QN_ROW_SCRATCH ? MOST_COLUMNS : scratch;
   int32_t levels = 1 + (loaded > 0) + waiting(qn_ceil_div(job->row, QN_ROW_CHUNK));
   for (int32_t d = nest->n_joined; d < (has_kept ? kept : fold); d++) levels += waiting(nest->n[d]);
   job->piece = loaded ? 4 : QN_ROW_LANES;
@@ -269,18 +286,18 @@ static int plan_columns(const qn_row_program *program, qn_row_job *job) {
     const int64_t n = nest->n[kept];
     int64_t columns = room / ((bytes > stored ? bytes : stored) + kept_values);
     int32_t lanes = QN_ROW_LANES, n_levels = levels;
-    for (; lanes > 1 && step == n * size; lanes /= 2, n_levels++) {
+    for (; lanes > 1 && step == n * size && parts == 1; lanes /= 2, n_levels++) {
       bytes = width * n_levels + job->piece * loaded;
       const int64_t of_lanes = lanes * bytes > stored ? lanes * bytes : stored;
-      if (n * (of_lanes + kept_values) > room || n * lanes > MOST_COLUMNS) continue;
+      if (n * (of_lanes + kept_values) > room || n * lanes > most) continue;
       job->lanes = (uint8_t)lanes;
       job->n_levels = n_levels;
       columns = n;
       break;
     }
     if (columns < FEWEST_COLUMNS && columns < n) return 0;
-    if (columns > MOST_COLUMNS) columns = MOST_COLUMNS;
-    const int64_t tiles = qn_ceil_div(n, columns), even = qn_ceil_div(n, tiles);
+    if (columns > most) columns = most;
+    const int64_t fewest = qn_ceil_div(n, columns), tiles = fewest > parts ? fewest : parts, even = qn_ceil_div(n, tiles);
     job->rows = tiles == 1 ? n : even + 15 <= columns ? (even + 15) / 16 * 16 : columns;
   } else {
     const int64_t nodes = (waiting(nest->n[fold]) + 2) * QN_ROW_LANES * width + kept_values + stored;
@@ -290,12 +307,31 @@ static int plan_columns(const qn_row_program *program, qn_row_job *job) {
     job->folded = QN_ROW_LANES;
     job->n_levels = levels;
     job->rows = job->block = 1;
-    while (job->block * 2 <= columns && job->block < n && job->block < MOST_COLUMNS) job->block *= 2;
+    while (job->block * 2 <= columns && job->block < n && job->block < most) job->block *= 2;
     while (job->folded > 1 && (step != n * size || job->folded * n > columns)) job->folded /= 2;
     if (job->folded > 1) job->block = n;
+    while (job->folded == 1 && parts > 1 && job->block > WORTH_COLUMNS && qn_ceil_div(n, job->block) < 2 * parts) job->block /= 2;
   }
   job->path = QN_ROW_COLUMNS;
+  job->may_widen = loaded == 0 && may_widen(job); /* converted elements are in blocks, which are best in L1 */
   return 1;
+}
+
+void qn_row_widen(qn_row_job *job, int32_t n_slices) {
+  const qn_nest *nest = job->nest;
+  const int32_t kept = nest->n_reduced, first = kept + (job->lanes > 0);
+  const int64_t others = first < nest->rank ? product(nest, first, nest->rank) : 1, wanted = qn_ceil_div(n_slices, others);
+  int64_t parts = wanted, scratch = QN_ROW_WIDE_SCRATCH;
+  if (job->lanes && wanted > 1) {
+    const int64_t n = nest->n[kept], worth = n / WORTH_COLUMNS, node = QN_ROW_LANES * n * qn_dtype_infos[job->dtype[0]].size;
+    if (parts > worth) parts = worth;
+    if (parts < 1) parts = 1;
+    if (parts < wanted && FEWEST_PARTS * node <= scratch / 2) { /* the rows are cut: half of the scratch is for the parts' nodes */
+      parts = 1;
+      scratch /= 2;
+    }
+  }
+  plan_columns(job, scratch, parts);
 }
 
 /* ---- The plan ---- */
@@ -399,7 +435,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   job->most_slices = picoseconds > 64.0 * SLICE_PICOSECONDS ? 64 : 1 + (int32_t)(picoseconds / SLICE_PICOSECONDS);
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
-  const int has_columns = plan_columns(program, job);
+  const int has_columns = plan_columns(job, QN_ROW_SCRATCH, 1);
   const int64_t tile = writes_elements(program, job) ? TILE / 2 : TILE;
   const int ends_early = job->row > LONG_ROW && may_end_early(program);
   if (may_keep(program, job)) job->is_kept = 1;

@@ -12,8 +12,9 @@
 /* Bytes of a stage that scans, for each row: its carries and the last result. */
 #define QN_ROW_CARRIES (QN_SCAN_CARRIES + QN_DTYPE_MAX_BYTES)
 
-/* Bytes of a slice's scratch. */
+/* Bytes of a slice's scratch, and of that for wide tiles of columns. */
 #define QN_ROW_SCRATCH 29696
+#define QN_ROW_WIDE_SCRATCH 245760
 
 typedef enum qn_row_path {
   QN_ROW_WHOLE,  /* tiles of whole rows, stage by stage */
@@ -35,6 +36,7 @@ typedef struct qn_row_job {
   int64_t rows;        /* WHOLE, BLOCKS: rows of a tile; COLUMNS: columns of one */
   int64_t block;       /* BLOCKS: elements of a block, a multiple of QN_ROW_CHUNK and a power of two times it, or all of the row */
   int64_t portion;     /* BLOCKS: 0, or the elements of a block that are computed at a time, where scratch is short */
+  uint8_t may_widen;   /* COLUMNS: qn_row_widen makes it quicker */
   uint8_t has_parts;   /* a row may be cut in parts: BLOCKS, or WHOLE without scratch */
   uint8_t lanes;       /* COLUMNS: the lanes that are reduced at a time; 0: the columns are a further axis, `block` of them at a time */
   uint8_t folded;      /* COLUMNS: the same where the columns are a further axis; if there are several, `block` is all of it */
@@ -64,5 +66,8 @@ static inline int32_t qn_row_bytes(const qn_row_job *job, int32_t k, uint8_t dty
 /* Plans a nest of row_nest.h with elements to write. dtypes: of the inputs, then of the outputs. The nest must outlive the job. */
 quern_status qn_row_plan(const qn_row_program *program, const char *op, const uint8_t *dtypes, const qn_nest *nest, int32_t n_in,
                          int64_t count, qn_row_job *job);
+
+/* Plans the columns of such a job again, for QN_ROW_WIDE_SCRATCH bytes, in at least `n_slices` tiles where there are enough columns. */
+void qn_row_widen(qn_row_job *job, int32_t n_slices);
 
 #endif

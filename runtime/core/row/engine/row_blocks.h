@@ -6,15 +6,6 @@
 
 #include "core/row/engine/row_stage.h"
 
-/* Part of a row: elements of the joined axes, or, if there are further axes, indices of the outermost one. */
-typedef struct qn_row_range {
-  int64_t begin, end;
-} qn_row_range;
-
-static inline qn_row_range qn_row_whole(const qn_row_job *job) {
-  return (qn_row_range){0, job->n_further > 1 ? job->nest->n[job->nest->n_reduced - 1] : job->row};
-}
-
 static inline int64_t qn_row_lanes_of(int64_t count) { return count < QN_ROW_LANES ? count : QN_ROW_LANES; }
 
 /* Runs a stage of elements and its reductions over part of a row, segment by segment. Sets the row values; or, if `nodes` is not NULL,

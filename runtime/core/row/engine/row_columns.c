@@ -5,7 +5,8 @@
  * The columns of a tile are reduced together, lane by lane: the elements of a lane's run are in 16 rows, every 16th of a chunk. Narrow
  * rows without gaps between them are read 2, 4, 8 or 16 at a time as one row, which then has as many lanes of each column. FOLD: no
  * kept dimension is contiguous, but the outermost further axis is. The columns of a tile are then the indices of this axis, and at the end
- * each lane's columns are combined by the tree over it. */
+ * each lane's columns are combined by the tree over it. Where a tile has several slices to itself, they reduce parts of its rows, or of
+ * a further axis. */
 #include "core/row/engine/row_columns.h"
 
 #include <string.h>
@@ -23,8 +24,6 @@ static int32_t levels_of(int64_t n) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-static int64_t chunks_of(const qn_row_job *job) { return qn_ceil_div(job->row, QN_ROW_CHUNK); }
-
 /* ---- Runs of rows ---- */
 
 /* A reduction of columns under way. */
@@ -38,7 +37,13 @@ typedef struct column_run {
   char *block, *temp; /* of job->piece rows */
   node_stack stack;
   int64_t n_columns;
+  qn_row_range range; /* what is reduced: indices of the outermost further axis, without one chunks */
 } column_run;
+
+/* What there is to reduce, as a range: last: behind the further axes that are reduced by rows. */
+static qn_row_range whole_range(const qn_row_job *job, int32_t last) {
+  return (qn_row_range){0, last > job->nest->n_joined ? job->nest->n[last - 1] : qn_ceil_div(job->row, QN_ROW_CHUNK)};
+}
 
 /* ahead: bytes to the rows that are combined next; 0: they are not prefetched. */
 static void run_columns(qn_kernel *kernel, uint8_t size, char *from, int64_t step, int64_t columns, int64_t rows, char *to, int64_t is_begun,
@@ -73,13 +78,15 @@ static void combine_rows(const column_run *run, char *from, int64_t step, int64_
   }
 }
 
-/* Steps to the next index of the further axes [n_joined, last) and joins the nodes that are complete. Returns 0 after the last index. */
+/* Steps to the next index of the further axes [n_joined, last) and joins the nodes that are complete. Returns 0 after the last index of
+ * the range. */
 static int next_segment(column_run *run, int32_t last, int64_t *index, int64_t there) {
   const qn_nest *nest = run->frame->job->nest;
   for (int32_t d = nest->n_joined; d < last; d++) {
-    qn_row_settle(&run->stack, index[d], nest->n[d], there);
-    const int wraps = ++index[d] == nest->n[d];
-    run->at = qn_row_moved(run->at, (wraps ? 1 - nest->n[d] : 1) * nest->stride[0][d]);
+    const int64_t n = d + 1 < last ? nest->n[d] : run->range.end - run->range.begin;
+    qn_row_settle(&run->stack, index[d], n, there);
+    const int wraps = ++index[d] == n;
+    run->at = qn_row_moved(run->at, (wraps ? 1 - n : 1) * nest->stride[0][d]);
     if (!wraps) return 1;
     index[d] = 0;
   }
@@ -126,17 +133,25 @@ static int64_t bytes_ahead(const column_run *run, int64_t m, int64_t n_nodes, in
   return next && job->n_further == 1 ? (next - first - last) * run->step : 0;
 }
 
-/* Pushes the lanes [first, first + lanes) of each column, over all segments: the further axes [n_joined, last). */
+/* The elements of the joined axes in the range. */
+static int64_t row_of(const column_run *run, int32_t last) {
+  const qn_row_job *job = run->frame->job;
+  if (last > job->nest->n_joined) return job->row;
+  const int64_t end = run->range.end * QN_ROW_CHUNK;
+  return (job->row < end ? job->row : end) - run->range.begin * QN_ROW_CHUNK;
+}
+
+/* Pushes the lanes [first, first + lanes) of each column, over all segments of the range: of the further axes [n_joined, last). */
 static void push_lanes(column_run *run, int32_t last, int64_t first, int64_t lanes) {
   const qn_row_job *job = run->frame->job;
-  const int64_t n_chunks = chunks_of(job), in_last = job->row - (n_chunks - 1) * QN_ROW_CHUNK;
-  const int64_t n_nodes = n_chunks - (in_last <= first), there = least(job->row - first, lanes) * run->n_columns;
+  const int64_t row = row_of(run, last), n_chunks = qn_ceil_div(row, QN_ROW_CHUNK), in_last = row - (n_chunks - 1) * QN_ROW_CHUNK;
+  const int64_t n_nodes = n_chunks - (in_last <= first), there = least(row - first, lanes) * run->n_columns;
   int64_t index[QUERN_MAX_NDIM];
   for (int32_t d = job->nest->n_joined; d < last; d++) index[d] = 0;
   do {
     for (int64_t m = 0; m < n_nodes; m++) {
       char *from = qn_row_moved(run->at, m * QN_ROW_CHUNK * run->step);
-      const int64_t n = push_chunk(run, from, least(job->row - m * QN_ROW_CHUNK, QN_ROW_CHUNK), first, lanes, bytes_ahead(run, m, n_nodes, first, lanes));
+      const int64_t n = push_chunk(run, from, least(row - m * QN_ROW_CHUNK, QN_ROW_CHUNK), first, lanes, bytes_ahead(run, m, n_nodes, first, lanes));
       run->stack.n++;
       qn_row_settle(&run->stack, m, n_nodes, n);
     }
@@ -190,34 +205,142 @@ static void fold(qn_kernel *both, qn_kernel *inner, uint8_t size, char *values, 
   }
 }
 
-static void run_fold(column_run *run, qn_kernel *inner, int joins, char *to) {
+/* A reduction whose columns are a further axis. */
+typedef struct column_fold {
+  qn_kernel *inner, *pairs; /* pairs: as `inner` of fold */
+} column_fold;
+
+/* The accumulators of all columns of n_lanes lanes, at `lanes`, folded to one of each lane. */
+static void fold_lanes(const column_run *run, const column_fold *by, char *lanes, int64_t n_lanes, char *room, char *node) {
+  const uint8_t size = run->stack.size;
+  for (int64_t l = 0; l < n_lanes; l++) {
+    char *values = lanes + l * run->n_columns * size;
+    fold(run->stack.both, by->pairs, size, values, run->n_columns, room);
+    memcpy(node + l * size, values, size);
+  }
+}
+
+/* The node of tiles [tiles.begin, tiles.end), which are job->block columns each. */
+static void fold_tiles(column_run *run, const column_fold *by, qn_row_range tiles, char *to) {
   row_frame *frame = run->frame;
   const qn_row_job *job = frame->job;
   const int32_t last = job->nest->n_reduced - 1;
-  const int64_t extent = job->nest->n[last], n_tiles = qn_ceil_div(extent, job->block), lanes = least(job->row, QN_ROW_LANES);
+  const int64_t extent = job->nest->n[last], n_tiles = tiles.end - tiles.begin, lanes = least(job->row, QN_ROW_LANES);
   const uint8_t size = run->stack.size;
-  char *const begin = run->at, *room = qn_row_take(frame, job->block * size);
+  char *const begin = run->at, *const before = frame->top, *room = qn_row_take(frame, job->block * size);
   node_stack nodes = {.both = run->stack.both, .bytes = QN_ROW_LANES * size, .width = QN_ROW_LANES, .size = size};
   nodes.nodes = qn_row_take(frame, (levels_of(n_tiles) + 1) * nodes.bytes);
-  for (int64_t tile = 0; tile < n_tiles; tile++) {
+  for (int64_t tile = tiles.begin; tile < tiles.end; tile++) {
     char *node = nodes.nodes + nodes.n++ * nodes.bytes;
     run->at = qn_row_moved(begin, tile * job->block * job->size[0]);
     run->n_columns = least(extent - tile * job->block, job->block);
     run->stack.width = job->folded * run->n_columns;
     for (int64_t lane = 0; lane < lanes; lane += job->folded) {
       push_lanes(run, last, lane, job->folded);
-      for (int64_t l = 0; l < job->folded && lane + l < lanes; l++) {
-        char *values = run->stack.nodes + l * run->n_columns * size;
-        fold(run->stack.both, joins ? inner : NULL, size, values, run->n_columns, room);
-        memcpy(node + (lane + l) * size, values, size);
-      }
+      fold_lanes(run, by, run->stack.nodes, least(job->folded, lanes - lane), room, node + lane * size);
       run->stack.n = 0;
     }
-    qn_row_settle(&nodes, tile, n_tiles, lanes);
+    qn_row_settle(&nodes, tile - tiles.begin, n_tiles, lanes);
   }
-  const int64_t is_whole = 1, stride[2][2] = {{size, 0}, {size, 0}}, n[3] = {lanes, 1, 0};
-  char *const ptr[2] = {nodes.nodes, to};
-  inner(ptr, stride, n, &is_whole);
+  memcpy(to, nodes.nodes, (size_t)(lanes * size));
+  frame->top = before;
+}
+
+/* The result of a node. */
+static void finish_fold(const column_run *run, const column_fold *by, char *node, char *to) {
+  const int64_t is_whole = 1, size = run->stack.size, stride[2][2] = {{size, 0}, {size, 0}}, n[3] = {least(run->frame->job->row, QN_ROW_LANES), 1, 0};
+  char *const ptr[2] = {node, to};
+  by->inner(ptr, stride, n, &is_whole);
+}
+
+/* ---- Parts ---- */
+
+#define MOST_PARTS 16
+
+/* A tile that is reduced in parts, by slices: aligned subtrees, whose nodes are joined. */
+typedef struct column_parts {
+  const column_run *run;  /* of the tile */
+  const column_fold *by;  /* NULL: columns are kept */
+  int is_of_tiles;        /* what is cut are tiles of a further axis, else the range of rows */
+  int32_t last;           /* as in push_lanes */
+  qn_row_range whole;     /* what is cut, */
+  int64_t part;           /* so much of it in each but the last */
+  int32_t n;              /* parts */
+  char *nodes;
+  int64_t bytes;          /* of the node of a part: of all lanes */
+  uint8_t is_left[MOST_PARTS]; /* parts for which there was no memory */
+} column_parts;
+
+static int32_t lanes_at_once(const qn_row_job *job) { return job->lanes ? job->lanes : job->folded; }
+
+static void run_part_in(const column_parts *parts, int64_t i, row_frame *frame) {
+  const qn_row_job *job = frame->job;
+  column_run run = *parts->run;
+  const int64_t end = (i + 1) * parts->part;
+  const qn_row_range range = {i * parts->part, end < parts->whole.end ? end : parts->whole.end};
+  char *const before = frame->top, *node = parts->nodes + i * parts->bytes;
+  run.frame = frame;
+  run.stack.nodes = qn_row_take(frame, job->n_levels * run.stack.bytes);
+  if (parts->is_of_tiles) {
+    fold_tiles(&run, parts->by, range, node);
+  } else {
+    const int32_t lanes = lanes_at_once(job), is_further = parts->last > job->nest->n_joined;
+    run.range = range;
+    run.at = qn_row_moved(run.at, range.begin * (is_further ? job->nest->stride[0][parts->last - 1] : QN_ROW_CHUNK * run.step));
+    const int64_t there = least(row_of(&run, parts->last), QN_ROW_LANES), step = run.n_columns * run.stack.size;
+    for (int64_t lane = 0; lane < there; lane += lanes) {
+      push_lanes(&run, parts->last, lane, lanes);
+      memcpy(node + lane * step, run.stack.nodes, (size_t)(least(lanes, there - lane) * step));
+      run.stack.n = 0;
+    }
+  }
+  frame->top = before;
+}
+
+static void run_part(void *arg, int64_t i) {
+  column_parts *parts = arg;
+  __attribute__((cleanup(qn_give_scratch))) void *const taken = qn_above.take ? qn_above.take(sizeof(wide_frame)) : NULL;
+  wide_frame *const room = taken;
+  parts->is_left[i] = !room;
+  if (!room) return;
+  qn_row_begin(&room->frame, parts->run->frame->job, parts->run->frame->params, room->scratch, sizeof room->scratch);
+  run_part_in(parts, i, &room->frame);
+}
+
+/* Cuts a tile in parts, for which the frame's slices and scratch suffice. Returns 0 if that is not worth it. */
+static int cut_parts(const column_run *run, const column_fold *by, column_parts *parts) {
+  row_frame *frame = run->frame;
+  const qn_row_job *job = frame->job;
+  const int64_t n_tiles = by ? qn_ceil_div(job->nest->n[job->nest->n_reduced - 1], job->block) : 1;
+  if (frame->n_slices < 2 || run->block || run->kernel) return 0;
+  *parts = (column_parts){.run = run, .by = by, .is_of_tiles = n_tiles > 1, .last = job->nest->n_reduced - (by != NULL), .part = 1};
+  parts->whole = n_tiles > 1 ? (qn_row_range){0, n_tiles} : whole_range(job, parts->last);
+  parts->bytes = QN_ROW_LANES * (n_tiles > 1 ? 1 : run->n_columns) * run->stack.size;
+  const int64_t of_one = job->n_levels * run->stack.bytes + 2 * job->block * run->stack.size + 64 * QN_ROW_LANES * run->stack.size;
+  const int64_t room = (frame->end - frame->top - of_one) / parts->bytes, most = room < MOST_PARTS ? room : MOST_PARTS;
+  while (most > 1 && qn_ceil_div(parts->whole.end, parts->part) > most) parts->part *= 2;
+  parts->n = (int32_t)least(qn_ceil_div(parts->whole.end, parts->part), MOST_PARTS);
+  return most > 1 && parts->n > 1;
+}
+
+/* Runs the parts and joins their nodes. The result is the first one. */
+static void run_parts(column_parts *parts) {
+  const column_run *run = parts->run;
+  row_frame *frame = run->frame;
+  const qn_row_job *job = frame->job;
+  const int64_t columns = parts->is_of_tiles ? 1 : run->n_columns, lanes = least(job->row, QN_ROW_LANES);
+  const int64_t in_last = parts->is_of_tiles || parts->last > job->nest->n_joined ? job->row : job->row - (parts->n - 1) * parts->part * QN_ROW_CHUNK;
+  parts->nodes = qn_row_take(frame, parts->n * parts->bytes);
+  const quern_status status = qn_slices_run(frame->slices, parts->n, run_part, parts);
+  if (status) frame->status = status;
+  for (int32_t i = 0; i < parts->n; i++)
+    if (parts->is_left[i]) run_part_in(parts, i, frame);
+  for (int64_t apart = 1; apart < parts->n; apart *= 2)
+    for (int64_t i = 0; i + apart < parts->n; i += 2 * apart) {
+      char *const left = parts->nodes + i * parts->bytes;
+      qn_row_both(run->stack.both, NULL, run->stack.size, left, left + apart * parts->bytes, left,
+                  (i + apart + 1 == parts->n ? least(in_last, QN_ROW_LANES) : lanes) * columns);
+    }
 }
 
 /* ---- The reduction ---- */
@@ -227,22 +350,34 @@ void qn_row_columns(row_frame *frame, int32_t at) {
   const qn_row_stage *stage = &job->program->stages[at];
   const qn_row_reduce *reduce = &stage->reduces[0];
   const uint8_t size = qn_dtype_infos[reduce->by->dtype].size;
-  const int64_t columns = job->lanes ? frame->rows : job->block, width = (job->lanes ? job->lanes : job->folded) * columns;
-  char *const before = frame->top;
+  const int64_t columns = job->lanes ? frame->rows : job->block, width = lanes_at_once(job) * columns;
+  const column_fold fold_by = {job->inner[0], reduce->by->joins ? job->inner[0] : NULL}, *const by = job->lanes ? NULL : &fold_by;
+  char *const before = frame->top, *const to = frame->row_value[reduce->to];
+  column_parts parts;
   column_run run = {.frame = frame, .stage = stage, .columns = job->columns, .kernel = job->kernel[at], .at = frame->ptr[0],
                     .step = job->nest->stride[0][0], .n_columns = columns};
+  run.range = whole_range(job, job->nest->n_reduced - !job->lanes);
   run.in_dtype = stage->variant ? stage->variant->dtypes[0] : reduce->by->dtype;
   run.stack = (node_stack){.both = job->both[0], .bytes = width * size, .width = width, .size = size};
-  run.stack.nodes = qn_row_take(frame, job->n_levels * run.stack.bytes);
   if (job->dtype[0] != run.in_dtype) run.block = qn_row_take(frame, job->piece * width * qn_dtype_infos[run.in_dtype].size);
   if (run.kernel) run.temp = qn_row_take(frame, job->piece * width * size);
-  char *const to = frame->row_value[reduce->to];
+  const int is_cut = cut_parts(&run, by, &parts);
+  if (is_cut)
+    run_parts(&parts);
+  else
+    run.stack.nodes = qn_row_take(frame, job->n_levels * run.stack.bytes);
   if (job->lanes) {
-    push_groups(&run, 0, 1);
-    across(run.stack.both, size, run.stack.nodes, least(job->row, job->lanes), columns);
-    memcpy(to, run.stack.nodes, (size_t)(columns * size));
+    if (!is_cut) push_groups(&run, 0, 1);
+    char *const node = is_cut ? parts.nodes : run.stack.nodes;
+    across(run.stack.both, size, node, least(job->row, is_cut ? QN_ROW_LANES : job->lanes), columns);
+    memcpy(to, node, (size_t)(columns * size));
   } else {
-    run_fold(&run, job->inner[0], reduce->by->joins, to);
+    char *node = is_cut ? parts.nodes : qn_row_take(frame, QN_ROW_LANES * size);
+    if (!is_cut)
+      fold_tiles(&run, by, (qn_row_range){0, qn_ceil_div(job->nest->n[job->nest->n_reduced - 1], job->block)}, node);
+    else if (!parts.is_of_tiles)
+      fold_lanes(&run, by, node, least(job->row, QN_ROW_LANES), qn_row_take(frame, columns * size), node);
+    finish_fold(&run, by, node, to);
   }
   frame->top = before;
 }

@@ -107,29 +107,102 @@ typedef struct row_run {
   int32_t n_slices;
 } row_run;
 
+static void begin_frame(row_frame *frame, const qn_row_job *job, const void *params, char *scratch, int64_t bytes) {
+  qn_row_begin(frame, job, params, scratch, bytes);
+  for (int32_t r = 0; r < job->program->n_rows; r++) frame->row_value[r] = qn_row_take(frame, job->rows * QN_DTYPE_MAX_BYTES);
+}
+
+static void run_tile(row_frame *frame) {
+  const qn_row_job *job = frame->job;
+  if (job->count == 0)
+    run_empty(frame);
+  else if (job->path == QN_ROW_WHOLE)
+    run_whole(frame);
+  else
+    run_stages(frame);
+}
+
 static void run_row_slice(void *arg, int64_t i) {
   const row_run *run = arg;
-  const qn_row_job *job = run->job;
   const int64_t end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
   QN_IN_SCRATCH(row_frame, frame);
-  frame->job = job;
-  frame->params = run->params;
-  frame->top = frame->scratch;
-  for (int32_t r = 0; r < job->program->n_rows; r++) frame->row_value[r] = qn_row_take(frame, job->rows * QN_DTYPE_MAX_BYTES);
+  begin_frame(frame, run->job, run->params, frame->scratch, sizeof frame->scratch);
   for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
-    frame->rows = qn_row_tile(job, run->ref, tile, frame->ptr);
-    if (job->count == 0)
-      run_empty(frame);
-    else if (job->path == QN_ROW_WHOLE)
-      run_whole(frame);
-    else
-      run_stages(frame);
+    frame->rows = qn_row_tile(run->job, run->ref, tile, frame->ptr);
+    run_tile(frame);
   }
+}
+
+/* ---- Wide tiles of columns ---- */
+
+typedef struct wide_run {
+  row_run run;
+  const qn_row_job *narrow; /* the same with less scratch */
+  qn_row_job job;
+  qn_slices *slices; /* that run parts of tiles; n_parts 0: none do */
+  int32_t n_parts;
+  quern_status status;
+} wide_run;
+
+/* Runs a wide tile where there is no memory for its scratch. */
+__attribute__((noinline)) static void run_narrow(const wide_run *wide, int64_t tile) {
+  const qn_row_job *job = wide->narrow;
+  QN_IN_SCRATCH(row_frame, frame);
+  begin_frame(frame, job, wide->run.params, frame->scratch, sizeof frame->scratch);
+  for (int64_t left = qn_row_tile(&wide->job, wide->run.ref, tile, frame->ptr); left > 0; left -= job->rows) {
+    frame->rows = left < job->rows ? left : job->rows;
+    run_tile(frame);
+    for (int32_t k = 0; k < job->nest->n_operands; k++) frame->ptr[k] = qn_row_moved(frame->ptr[k], job->rows * qn_row_step(job, k));
+  }
+}
+
+static void run_wide_slice(void *arg, int64_t i) {
+  wide_run *wide = arg;
+  const row_run *run = &wide->run;
+  const int64_t end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
+  __attribute__((cleanup(qn_give_scratch))) void *const taken = qn_above.take ? qn_above.take(sizeof(wide_frame)) : NULL;
+  wide_frame *const room = taken;
+  if (room) {
+    begin_frame(&room->frame, run->job, run->params, room->scratch, sizeof room->scratch);
+    room->frame.slices = wide->slices;
+    room->frame.n_slices = wide->n_parts;
+  }
+  for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
+    if (!room) {
+      run_narrow(wide, tile);
+      continue;
+    }
+    room->frame.rows = qn_row_tile(run->job, run->ref, tile, room->frame.ptr);
+    run_tile(&room->frame);
+  }
+  if (room && room->frame.status) wide->status = room->frame.status; /* there are parts: then this is the only slice */
+}
+
+__attribute__((noinline)) static quern_status run_wide(const row_run *run, qn_slices *slices) {
+  QN_IN_SCRATCH(wide_run, wide);
+  wide->run = *run;
+  wide->run.job = &wide->job;
+  wide->narrow = run->job;
+  wide->job = *run->job;
+  qn_row_widen(&wide->job, run->n_slices);
+  wide->run.n_tiles = qn_row_tiles(&wide->job);
+  wide->slices = slices;
+  wide->n_parts = 0;
+  wide->status = QUERN_OK;
+  if (run->n_slices > 1 && run->n_slices < 2 * wide->run.n_tiles) { /* else a tile is cut */
+    if (wide->run.n_slices > wide->run.n_tiles) wide->run.n_slices = (int32_t)wide->run.n_tiles;
+    return qn_slices_run(slices, wide->run.n_slices, run_wide_slice, wide);
+  }
+  wide->run.n_slices = 1;
+  if (run->n_slices > 1) wide->n_parts = run->n_slices;
+  run_wide_slice(wide, 0);
+  return wide->status;
 }
 
 quern_status qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn_slices *slices) {
   row_run run = {.job = job, .ref = ref, .params = params, .n_tiles = qn_row_tiles(job), .n_slices = qn_row_slices(job, slices)};
   quern_status status = QUERN_OK;
+  if (job->may_widen) return run_wide(&run, slices);
   if (run.n_slices > 1 && qn_row_split(job, ref, params, run.n_tiles, run.n_slices, slices, &status)) return status;
   if (run.n_slices > run.n_tiles) run.n_slices = (int32_t)run.n_tiles;
   if (run.n_slices > 1) return qn_slices_run(slices, run.n_slices, run_row_slice, &run);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * row_engine.h: runs a job of rows in slices. Uses no memory beyond the operands but the slice's stack. */
+ * row_engine.h: runs a job of rows in slices. Uses no memory beyond the operands but the scratch of slices. */
 #ifndef QN_ROW_ENGINE_H
 #define QN_ROW_ENGINE_H
 

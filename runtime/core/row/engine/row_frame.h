@@ -4,6 +4,7 @@
 #ifndef QN_ROW_FRAME_H
 #define QN_ROW_FRAME_H
 
+#include "core/base/slices.h"
 #include "core/base/status.h"
 #include "core/row/row_job.h"
 
@@ -22,14 +23,42 @@ typedef struct row_frame {
   value_place temp[QN_ROW_MAX_VALUES];
   char *carries[QN_ROW_MAX_STAGES];   /* of stages that scan, for each row: QN_ROW_CARRIES */
   int64_t rows;
-  char *top; /* of the scratch */
+  qn_slices *slices; /* that a tile may be cut for; n_slices 0: for none */
+  int32_t n_slices;
+  quern_status status; /* of these slices */
+  char *top, *end; /* of the scratch: `scratch`, or what is behind the frame */
   _Alignas(64) char scratch[QN_ROW_SCRATCH];
 } row_frame;
+
+/* A frame for a wide tile of columns: its scratch is behind it. */
+typedef struct wide_frame {
+  row_frame frame;
+  _Alignas(64) char scratch[QN_ROW_WIDE_SCRATCH];
+} wide_frame;
+
+/* Part of a row: elements of the joined axes, or, if there are further axes, indices of the outermost one. */
+typedef struct qn_row_range {
+  int64_t begin, end;
+} qn_row_range;
+
+static inline qn_row_range qn_row_whole(const qn_row_job *job) {
+  return (qn_row_range){0, job->n_further > 1 ? job->nest->n[job->nest->n_reduced - 1] : job->row};
+}
+
+/* Begins a frame with `bytes` of scratch, for tiles of which no slices run parts. */
+static inline void qn_row_begin(row_frame *frame, const qn_row_job *job, const void *params, char *scratch, int64_t bytes) {
+  frame->job = job;
+  frame->params = params;
+  frame->top = scratch;
+  frame->end = scratch + bytes;
+  frame->n_slices = 0;
+  frame->status = QUERN_OK;
+}
 
 static inline char *qn_row_take(row_frame *frame, int64_t bytes) {
   char *made = frame->top;
   frame->top += (bytes + 15) / 16 * 16;
-  qn_assert(frame->top <= frame->scratch + sizeof frame->scratch);
+  qn_assert(frame->top <= frame->end);
   return made;
 }
 

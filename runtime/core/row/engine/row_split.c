@@ -24,9 +24,7 @@ typedef struct split_row {
 } split_row;
 
 static void begin_split(row_frame *frame, split_row *row) {
-  frame->job = row->job;
-  frame->params = row->params;
-  frame->top = frame->scratch;
+  qn_row_begin(frame, row->job, row->params, frame->scratch, sizeof frame->scratch);
   for (int32_t r = 0; r < frame->job->program->n_rows; r++) frame->row_value[r] = (char *)row->value[r];
   frame->rows = qn_row_tile(row->job, row->ref, row->tile, frame->ptr);
 }
