@@ -21,8 +21,7 @@ typedef struct engine_run {
 
 /* ---- Direct ---- */
 
-/* Orders non-temporal stores before the slice's completion is published; nothing else orders them. As q_stream_end() of
- * kernel_pack.h. */
+/* Orders non-temporal stores before the slice's completion is published; nothing else does. As q_stream_end() of kernel_pack.h. */
 static void fence_streams(void) {
 #if defined(__x86_64__)
   __builtin_ia32_sfence();
@@ -32,19 +31,21 @@ static void fence_streams(void) {
 }
 
 /* Runs the kernel over a row of n items, piece by piece: it writes to blocks, which are then copied past the cache, as bytes.
- * row: the start of each operand's row. Not inlined, for its stack. */
+ * row: the start of each operand's row. Prefetches what is read, since reads by a mask come late. Not inlined, for its stack. */
 __attribute__((noinline)) static void stream_row(const engine_run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
   const qn_job *job = run->tiles.job;
   const int64_t byte_stride[2][2] = {{1, 0}, {1, 0}};
   QN_IN_SCRATCH(qn_tile_cursor, cursor);
-  char *const scratch = cursor->scratch;
-  char *ptr[QN_MAX_OPERANDS];
-  int64_t piece[3] = {job->chunk[0], 1, 0};
+  char *const scratch = cursor->scratch, *ptr[QN_MAX_OPERANDS];
   const int64_t head = (int64_t)((0 - (uintptr_t)row[job->n_in]) % 64) / job->operand[job->n_in].size; /* up to a cache line */
-  if (head > 0 && head < piece[0]) piece[0] = head;
+  const uintptr_t ahead = 8192 / (uintptr_t)(job->n_in ? job->n_in : 1); /* where there is no operand any more, nothing is fetched */
+  int64_t piece[3] = {head > 0 && head < job->chunk[0] ? head : job->chunk[0], 1, 0};
   for (int64_t i = 0; i < n; i += piece[0], piece[0] = job->chunk[0]) {
     if (piece[0] > n - i) piece[0] = n - i;
-    for (int32_t k = 0; k < job->n_in; k++) ptr[k] = row[k] + i * stride[k][0];
+    for (int32_t k = 0; k < job->n_in; k++) {
+      ptr[k] = row[k] + i * stride[k][0];
+      for (int64_t b = 0; b < piece[0] * stride[k][0]; b += 64) __builtin_prefetch((const char *)((uintptr_t)ptr[k] + ahead) + b, 0, 2);
+    }
     for (int32_t k = job->n_in; k < job->n_operands; k++) ptr[k] = scratch + job->operand[k].block;
     run->kernel(ptr, stride, piece, run->params);
     for (int32_t k = job->n_in; k < job->n_operands; k++) {
@@ -126,7 +127,7 @@ static void kernel_operands_set(const qn_job *job, kernel_operands *operands, ch
 
 static void compute(const engine_run *run, const qn_tile_cursor *cursor, const qn_tile *tile, kernel_operands *operands) {
   const qn_job *job = run->tiles.job;
-  int64_t extent[3] = {job->rows ? tile->row : tile->count, job->rows ? tile->n[1] : 1, 0};
+  const int64_t extent[3] = {job->rows ? tile->row : tile->count, job->rows ? tile->n[1] : 1, 0};
   for (int32_t k = 0; k < job->n_operands; k++) {
     if (job->operand[k].packing == QN_PACKING_IN_PLACE)
       operands->ptr[k] = cursor->ptr[k];
@@ -139,10 +140,9 @@ static void compute(const engine_run *run, const qn_tile_cursor *cursor, const q
   }
   char *ptr[QN_MAX_OPERANDS]; /* a kernel of rank 1 runs over the rows one by one */
   for (int32_t k = 0; k < job->n_operands; k++) ptr[k] = operands->ptr[k];
-  int64_t n_rows = extent[1];
-  extent[1] = 1;
-  for (int64_t i = 0; i < n_rows; i++) {
-    run->kernel(ptr, (const int64_t(*)[2])operands->stride, extent, run->params);
+  const int64_t one_row[3] = {extent[0], 1, 0};
+  for (int64_t i = 0; i < extent[1]; i++) {
+    run->kernel(ptr, (const int64_t(*)[2])operands->stride, one_row, run->params);
     for (int32_t k = 0; k < job->n_operands; k++) ptr[k] += operands->stride[k][1];
   }
 }
