@@ -5,9 +5,9 @@
 
 #include "core/base/isa.h"
 
-/* Outputs of at least this many bytes in total are written past the cache, except by heavy kernels, where computation hides the
- * reads of the outputs' lines (10^7 f32, Zen 4, a thread: add 5.6 ms, 4.2 past the cache; exp 2.9, 3.2 and
- * more). An interpreted expression's outputs come from blocks anyway. */
+/* Outputs of at least this many bytes in total are written past the cache, except where computation hides the reads of the outputs' lines:
+ * fewer than 4 operands for each heavy operation (10^7 f32, Zen 5, a thread, in place of the cache: add 0.75 of the time, exp 1.0, sin 1.2,
+ * tanh(a * b + c) 0.72). An interpreted expression's outputs come from blocks anyway. */
 #ifndef QN_STREAM_BYTES
 #define QN_STREAM_BYTES (16 << 20)
 #endif
@@ -16,9 +16,8 @@
  * inputs leave less to read (10^7 f32, Zen 4, x + row: of 1000 2.8 ms, 4.5 past the cache; of 10^5 3.0, 3.7; of 10^6 1.9, 1.7). */
 #define STREAM_ROW (1 << 18)
 
-/* Bytes of the widest output in a piece of a row, where a direct kernel is streamed. Pieces are short enough that reads and
- * writes alternate and keep memory busy both ways, and long enough to pay for their overhead (add of f32: 4.2 ms with 512,
- * 6.2 with 1024). */
+/* Bytes of the widest output in a piece of a row, where a direct kernel is streamed: reads and writes alternate and keep memory busy both
+ * ways, at little overhead (add of 10^7 f32, Zen 5: 1.9 ms; with 256 bytes 2.1, with 1024 2.2). */
 #define PIECE_BYTES 512
 /* Elements of a streamed tile; its overhead is above a piece's (f16 + f32 of 10^7: 3.1 ms; 3.3 with 256, 3.6 with QN_BLOCK). */
 #define STREAM_BLOCK 512
@@ -375,11 +374,13 @@ static int32_t count_slices(const qn_job *job, int heavy) {
 
 /* Whether the outputs are too large for the cache and can be written past it, which saves reading their lines. Not in place: the
  * inputs have read them. Outputs must be contiguous over a tile or a piece, as within a row. */
-static int is_streamed(const qn_job *job) {
+static int is_streamed(const qn_job *job, int64_t n_heavy) {
   const qn_nest *nest = job->nest;
-  int64_t bytes = 0;
-  for (int32_t o = job->n_in; o < job->n_operands; o++) bytes += min_i64(nest->n_elements, MANY_ELEMENTS) * job->operand[o].size;
+  int64_t bytes = 0, moved = 0;
+  for (int32_t k = nest->n_positions; k < job->n_operands; k++)
+    moved += job->operand[k].size, bytes += k < job->n_in ? 0 : min_i64(nest->n_elements, MANY_ELEMENTS) * job->operand[k].size;
   if (bytes < QN_STREAM_BYTES || !has_outputs(job) || (nest->rank > 1 && inner_extent(nest) < STREAM_ROW)) return 0;
+  if (moved < 4 * n_heavy * job->operand[job->n_in].compute_size) return 0;
   for (int32_t o = job->n_in; o < job->n_operands; o++) {
     if (inner_stride(nest, o) != job->operand[o].size) return 0;
     for (int32_t k = nest->n_positions; k < job->n_in; k++)
@@ -428,7 +429,7 @@ static void plan_pieces(qn_job *job) {
 
 void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, int32_t n_out, qn_job *job) {
   int same = set_operands(signature, dtypes, nest, n_out, job), n_strided = 0;
-  job->streamed = (uint8_t)(!signature->heavy && is_streamed(job));
+  job->streamed = (uint8_t)is_streamed(job, signature->n_heavy);
   job->path = QN_PATH_DIRECT;
   /* Not converted: the variants' dtypes fit, perhaps as bits. Else a variant may still be for exactly the tensors' dtypes. */
   if (same && !job->program) dtypes = signature->variants[0].dtypes;

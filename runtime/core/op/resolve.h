@@ -20,7 +20,7 @@ typedef struct qn_tile_program {
 /* The compute dtypes of a call, and its kernels. */
 typedef struct qn_signature {
   uint8_t param;               /* the dtype that parameters are converted to */
-  uint8_t heavy;               /* as in qn_builtin */
+  uint8_t heavy, n_heavy;      /* as in qn_builtin; the operations of an expression that are heavy */
   uint8_t computes;            /* 1: the kernels treat all NaNs alike and store the canonical one; 0: they may copy bits */
   int32_t n_variants;
   const qn_variant *variants;  /* the kernels to pick from; the all-contiguous one first */
@@ -32,7 +32,7 @@ typedef struct qn_signature {
 
 /* Sets the defaults of a signature: the first step of a kind's `resolve`. */
 static inline void qn_signature_begin(qn_signature *signature, uint8_t heavy, uint8_t computes) {
-  signature->heavy = heavy;
+  signature->heavy = signature->n_heavy = heavy;
   signature->computes = computes;
   signature->temp_bytes = signature->fixed_bytes = 0;
   signature->position = NULL;

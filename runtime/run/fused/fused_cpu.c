@@ -37,7 +37,7 @@ static void plan_compiled(const qn_decision *decision, qn_job *job, const qn_com
   }
   const qn_variant wanted[2] = {{.name = "", .dtypes = specialised->dtypes, .classes = contiguous, .rank = rank},
                                 {.name = "", .dtypes = specialised->dtypes, .classes = broadcast, .rank = rank}};
-  qn_signature signature = {.heavy = specialised->heavy, .n_variants = n_broadcast ? 2 : 1, .variants = wanted};
+  qn_signature signature = {.heavy = specialised->heavy, .n_heavy = specialised->n_heavy, .n_variants = n_broadcast ? 2 : 1, .variants = wanted};
   for (int32_t k = 0; k < nest->n_operands; k++) signature.compute_dtypes[k] = specialised->dtypes[k];
   qn_job_plan(&signature, specialised->dtypes, nest, decision->n_operands - decision->n_in, job);
   *compiled = qn_layouts_compiled(decision->op, specialised, job->variant->classes, rank);

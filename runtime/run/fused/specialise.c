@@ -140,13 +140,14 @@ static quern_status fill_typed(const qn_fused_op *fused, const qn_expression *ex
   if (builtin) {
     own->built = builtin;
     specialised->is_built = 1;
-    specialised->heavy = builtin->heavy;
+    specialised->heavy = specialised->n_heavy = builtin->heavy;
     return builtin->kind->resolve(builtin, own->dtypes, &specialised->signature);
   }
   status = qn_interpreter_build(expression, typed, fused->generator, &own->interpreted);
   if (status) return status;
   const qn_interpreted *interpreted = own->interpreted;
   specialised->heavy = interpreted->heavy;
+  specialised->n_heavy = interpreted->n_heavy;
   specialised->n_slots = interpreted->n_slots;
   specialised->slots = interpreted->slots;
   const qn_program *program = &interpreted->program;

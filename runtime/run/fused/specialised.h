@@ -13,7 +13,7 @@ typedef struct qn_specialised {
   const uint8_t *dtypes;  /* of the operands: compiled kernels take them without conversion */
   int32_t n_slots;
   const qn_slot *slots; /* the parameters; NULL with n_slots > 0: they are converted as the built op's are */
-  uint8_t heavy, is_built;
+  uint8_t heavy, n_heavy, is_built; /* n_heavy: as in qn_signature */
   int32_t n_nodes;
 } qn_specialised;
 

@@ -277,6 +277,7 @@ static quern_status finish(builder *b) {
   for (int32_t i = 0; i < b->n.n_nodes; i++) n_heavy += b->n.nodes[i].heavy;
   program->head.picoseconds = STEP_PICOSECONDS * (b->n_steps - n_heavy) + HEAVY_PICOSECONDS * n_heavy;
   made->heavy = n_heavy > 0 || b->n_steps > 14;
+  made->n_heavy = (uint8_t)(n_heavy < 255 ? n_heavy : 255);
   for (int32_t i = 0; i < b->n_steps; i++) {
     b->steps[i].registers = b->registers + at;
     at += b->steps[i].n_registers;

@@ -16,7 +16,7 @@ typedef struct qn_interpreted {
   uint8_t value[QN_MAX_OPERANDS]; /* qn_dtype of each operand's block: inputs, then outputs */
   int32_t n_slots;
   qn_slot slots[QN_MAX_SLOTS]; /* sorted by parameter, then dtype: the order of compiled kernels, too */
-  uint8_t heavy;
+  uint8_t heavy, n_heavy; /* n_heavy: nodes that are heavy by themselves, at most 255 */
 } qn_interpreted;
 
 /* Errors: LIMIT (more values at a time than a slice's stack holds, or more slots), MEMORY, and the generator's. */
