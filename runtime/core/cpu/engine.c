@@ -38,7 +38,7 @@ __attribute__((noinline)) static void stream_row(const engine_run *run, char *co
   QN_IN_SCRATCH(qn_tile_cursor, cursor);
   char *const scratch = cursor->scratch, *ptr[QN_MAX_OPERANDS];
   const int64_t head = (int64_t)((0 - (uintptr_t)row[job->n_in]) % 64) / job->operand[job->n_in].size; /* up to a cache line */
-  const uintptr_t ahead = 8192 / (uintptr_t)(job->n_in ? job->n_in : 1); /* where there is no operand any more, nothing is fetched */
+  const uintptr_t ahead = job->n_in > 3 ? 12288 / (uintptr_t)job->n_in : 4096; /* where there is no operand any more, nothing is fetched */
   int64_t piece[3] = {head > 0 && head < job->chunk[0] ? head : job->chunk[0], 1, 0};
   for (int64_t i = 0; i < n; i += piece[0], piece[0] = job->chunk[0]) {
     if (piece[0] > n - i) piece[0] = n - i;
