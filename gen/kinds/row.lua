@@ -438,6 +438,22 @@ local function spreads_of(size)
   return list
 end
 
+-- How the lanes of one vector are combined, lane l with l + half: lists of what each lane is combined with, for each size of vectors.
+local function turns_of(size)
+  local list = {}
+  for _, bytes in ipairs { 64, 32, 16 } do
+    local width, turned = bytes // size, {}
+    local half = width // 2
+    while half > 0 do
+      local lanes = {}
+      for l = 0, width - 1 do lanes[l + 1] = l ~ half end
+      turned[#turned + 1], half = table.concat(lanes, ", "), half // 2
+    end
+    list[#list + 1] = { condition = (#list == 0 and "if" or "elif") .. " Q_STRIP_BYTES == " .. bytes, turned = turned }
+  end
+  return list
+end
+
 -- The instruction that finds the larger or the smaller of two vectors of a float; nil: the combine is another one.
 local function top_of(t, root, is_free)
   local word = t.kind == "float" and is_free and ({ maximum = "max", minimum = "min" })[root.op]
@@ -526,25 +542,15 @@ local function evens_of(size)
   return list
 end
 
--- The pairs that the binary tree over [first, last) combines, in an order that needs few registers.
-local function pairs_of(first, last, list)
-  if last - first < 2 then return list end
-  local middle = (first + last) // 2
-  pairs_of(first, middle, list)
-  pairs_of(middle, last, list)
-  list[#list + 1] = { left = first, right = middle }
-  return list
-end
-
 -- The template's values for a reduction with such an operator: lanes in registers.
 local function lanes_values(c, types, record)
   local t, from = types.by_name[record.K], types.by_name[record.dtypes[1]]
   local is_widened = from ~= t
   return { element = t.c, stored = from.c, size = t.bits // 8, mask = "i" .. t.bits, operator = operator_of(types, record.combine, record.K),
-           spreads = spreads_of(t.bits // 8), rows = { 0, 1, 2, 3 },
+           spreads = spreads_of(t.bits // 8), turns = turns_of(t.bits // 8), rows = { 0, 1, 2, 3 },
            strip = is_widened and c.widen_strip(types, from.name, "x + p", "to + p") or false,
            widen = is_widened and c.widen(types, from.name) or false, ladder = ladder_of(from.bits // 8),
-           pairs = pairs_of(0, 4, {}), evens = evens_of(t.bits // 8) }
+           evens = evens_of(t.bits // 8) }
 end
 
 -- The template's values for a state of several parts.
