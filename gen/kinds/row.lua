@@ -488,7 +488,7 @@ function M.reducer_values(c, types, record, name, direct)
   local function in_count(i) return form.lift .. (i == 0 and "x[l]" or string.format("x[l + 64 * %d]", i)) end
   local wide = record.is_repeatable and t.bits < 32 and not is_widened and { lanes = lanes, onto = run_lines(form, 16, in_wide, "all[l]") }
   return { wide = wide or false, element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
-           fused = false, light = false, counts = form.part and run_lines(form, 16, in_count) or false,
+           fused = false, counts = form.part and run_lines(form, 16, in_count) or false,
            direct = direct or false, top = top or false, rows = { 1, 2, 3 },
            spreads = top and spreads_of(t.bits // 8) or {}, strip = top and is_widened and c.widen_strip(types, from.name, "x", "to") or false,
            combine = lines, result = result, lift = form.lift, runs = rows, columns = columns, folds = folds }
