@@ -6,9 +6,10 @@
 #include "core/base/status.h"
 #include "core/row/scan_op.h"
 
-/* Elements of a tile or block that fit L1 with what is computed from them, half of that where elements are written; of a tile that takes
- * no scratch. */
+/* Elements of a tile or block that fit L1 with what is computed from them, half of that where elements are written or rows lie beyond the
+ * cache; of a tile that takes no scratch. */
 #define TILE 4096
+#define FAR_ROW (1 << 23) /* bytes of such a row */
 #define TILE_DIRECT 262144
 #define LONG_ROW 65536 /* elements of a row that is worth ending early */
 #define TILE_BLOCK 8192 /* elements of a block without scratch that several stages read */
@@ -451,7 +452,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
   const int has_columns = plan_columns(program, job) || plan_across(program, job);
-  const int64_t tile = writes_elements(program, job) ? TILE / 2 : TILE;
+  const int64_t tile = writes_elements(program, job) || job->row * job->size[0] > FAR_ROW ? TILE / 2 : TILE;
   const int ends_early = job->row > LONG_ROW && may_end_early(program);
   if (may_keep(program, job)) job->is_kept = 1;
   else if (program->kept) job->is_kept = 2; /* in a block */
