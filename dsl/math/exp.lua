@@ -17,7 +17,8 @@
 --
 -- 2^n: where the result is well within the normal range, n is added to its exponent field. Beyond, n runs from -150 to 128
 -- (f32), more than the field of one factor holds, so the result is multiplied by two factors, each about 2^(n/2). Only the
--- second product can leave the normal range: it makes the subnormals, zero or infinity, with one rounding.
+-- second product can leave the normal range: it makes the subnormals, zero or infinity, with one rounding. exp_scaled gives the
+-- same bits without a product that is subnormal.
 
 constants {
   -- 3/2 * 2^23: adding it rounds to integer. 254 = 2 * 127 (two exponent biases) is added so that the low bits
@@ -48,6 +49,10 @@ constants {
   EXP_F64_C9  = 0x1.71df55a0f27ebp-19,
   EXP_F64_C10 = 0x1.289fa4be66be7p-22,
   EXP_F64_C11 = 0x1.ad1fd0f731a3fp-26,
+
+  -- The largest arguments with finite results.
+  EXP_MAX_F32 = 0x1.62e42ep6,
+  EXP_MAX_F64 = 0x1.62e42fefa39efp9,
 
   -- f32 for |r| <= 0.3592, see exp_normal: relative error 2^-27.6, 0.08 ULP.
   EXP_WIDE_F32_C3 = 0x1.555488p-3,
@@ -205,17 +210,37 @@ func "exp_normal" {
   derivation = "tools/fit/exp.sollya",
 }
 
+func "exp_scaled" {
+  doc  = "2^n y, rounded once where it is subnormal or 0, from t = exp_steps(x): n >= -150 (f32), -1076 (f64), y within [1/2, 2).",
+  args = "y, t",
+  -- Let c be 2^(-127 - n) (f64: 2^(-1023 - n)). The last place of w = y / 2 + c, times 2^n, is that of subnormal numbers: w is rounded as
+  -- a subnormal result is. n added to its exponent field takes c away, too. w is larger than y where 2^n y is subnormal, else smaller or
+  -- equal. A subnormal product would take processors several times as long.
+  f32  = [[
+    f32 w = fma(y, 0.5, as_f32(0 - (raw_u32(t) << 23)));
+    return exp_raised(y > w ? y : w, t); ]],
+  f64  = [[
+    f64 w = fma(y, 0.5, as_f64(0 - (raw_u64(t) << 52)));
+    return exp_raised(y > w ? y : w, t); ]],
+}
+
 func "exp_any" {
   doc  = "e to the x for all x: what exp does where exp_near cannot.",
   args = "x",
-  -- Below the first bound all results round to 0, above the second all are inf; between them no factor overflows.
-  -- One bound is put on the argument, one on the result: of two selects in a row GCC makes nested ones.
+  -- Below the first bound all results round to 0, above the second all are inf. One bound is put on the argument, one on the result: of
+  -- two selects in a row GCC makes nested ones. x + INFINITY is NaN where x is.
   f32  = [[
-    f32 y = exp_two_part(x < -104.0 ? -104.0 : x, 0.0);
-    return x > 89.0 ? INFINITY : y; ]],
+    f32 z = x < -104.0 ? -104.0 : x;
+    f32 t = exp_steps(z);
+    f32 n = exp_steps_count(t);
+    f32 y = exp_scaled(exp_sum_hi(z, n) + exp_sum_lo(z, 0.0, n), t);
+    return x <= EXP_MAX_F32 ? y : x + INFINITY; ]],
   f64  = [[
-    f64 y = exp_two_part(x < -746.0 ? -746.0 : x, 0.0);
-    return x > 710.0 ? INFINITY : y; ]],
+    f64 z = x < -746.0 ? -746.0 : x;
+    f64 t = exp_steps(z);
+    f64 n = exp_steps_count(t);
+    f64 y = exp_scaled(exp_sum_hi(z, n) + exp_sum_lo(z, 0.0, n), t);
+    return x <= EXP_MAX_F64 ? y : x + INFINITY; ]],
   ulp = { f32 = 0.78, f64 = 0.78 },
 }
 

@@ -159,13 +159,33 @@ local function fused_in(types, program, stage, combine_for)
   return M.fused(types, reduce.op, reduce.type, combine_for(reduce.op, reduce.type))
 end
 
+-- Whether a program has kernels that run on rows of neighbouring elements, one from each of some columns, with the columns' row values
+-- beside each other. Its results are elements, and accumulators have one part. The others go through transposed blocks.
+local function goes_across(op, program, combine_for)
+  if op.is_reduced then return false end
+  for _, input in ipairs(op.inputs) do
+    if input.is_row then return false end
+  end
+  for _, stage in ipairs(program.stages) do
+    if #stage.reduces > 1 then return false end
+    for _, reduce in ipairs(stage.reduces) do
+      if combine_for(reduce.op, reduce.type).parts then return false end
+    end
+    for _, value in ipairs(stage.ins) do
+      if value.input == 0x1f then return false end -- an element's place. ORDER VALUE of runtime/core/row/row_program.h
+    end
+  end
+  return true
+end
+
 -- The kernels of its stages, for each dtype that is computed in. records.programs: K -> its program (gen/graph/dag/rows.lua), with
--- `record` in each stage that has a kernel; records.cases: K -> list of the programs of op.cases; records.picking: K -> the
--- program of gen/graph/dag/picks.lua, if there is one.
+-- `record` in each stage that has a kernel, and `across` where it has another one for contiguous row values; records.cases: K -> list of
+-- the programs of op.cases; records.picking: K -> the program of gen/graph/dag/picks.lua, if there is one.
 function M.blocks(kit, types, op, wanted, dag_for, combine_for)
   local records = { programs = {}, cases = {}, picking = {} }
   local function add(K, dag, infix)
     local program = kit.stages(types, dag)
+    local is_across = infix == "" and goes_across(op, program, combine_for)
     for number, stage in ipairs(program.stages) do
       if stage.dag then
         local dtypes, classes = {}, {}
@@ -173,11 +193,18 @@ function M.blocks(kit, types, op, wanted, dag_for, combine_for)
           dtypes[k], classes[k] = node.type, (stage.is_row or stage.ins[k].is_element) and "c" or "b"
         end
         for _, node in ipairs(stage.dag.outputs) do dtypes[#dtypes + 1], classes[#classes + 1] = node.type, "c" end
-        local rank, shape = stage.is_row and "1" or "2", table.concat(classes)
-        stage.record = { name = kit.name_of(string.format("%s_%s%s_stage%d", op.c_name, K, infix, number), dtypes, rank, shape), op = op, K = K, D = K,
-                         dtypes = dtypes, rank = rank, classes = shape, weight = kit.weight(stage.dag), heavy = false,
-                         template = "elementwise", dag = stage.dag, fused = fused_in(types, program, stage, combine_for) }
+        local rank, name = stage.is_row and "1" or "2", string.format("%s_%s%s_stage%d", op.c_name, K, infix, number)
+        local function record(shape, fused)
+          return { name = kit.name_of(name, dtypes, rank, shape), op = op, K = K, D = K, dtypes = dtypes, rank = rank, classes = shape,
+                   weight = kit.weight(stage.dag), heavy = false, template = "elementwise", dag = stage.dag, fused = fused }
+        end
+        local shape = table.concat(classes)
+        stage.record = record(shape, fused_in(types, program, stage, combine_for))
         records[#records + 1] = stage.record
+        if is_across and not stage.is_again and shape:find "b" then
+          stage.across = record((shape:gsub("b", "c")))
+          records[#records + 1] = stage.across
+        end
       end
     end
     return program
@@ -253,8 +280,8 @@ local function stage_rows(op, program, variant_of, context)
                                  context.reducer_of[reduce.op.name .. " " .. reduce.type],
                                  #others > 0 and table.concat(others, ", ") or "0", op.empty == "identity" and ", 1" or ", 0")
     end
-    stages[k] = string.format("  {%s, %s, %s, %d, %d, %d, %d, %d, %d, NULL, NULL, 0, 0},", stage.record and variant_of[stage.record] or "NULL",
-                              numbers(stage.ins, stage.outs),
+    stages[k] = string.format("  {%s, %s, %s, %s, %d, %d, %d, %d, %d, %d, NULL, NULL, 0, 0},", stage.record and variant_of[stage.record] or "NULL",
+                              stage.across and variant_of[stage.across] or "NULL", numbers(stage.ins, stage.outs),
                               #reduces > 0 and "(const qn_row_reduce[]){" .. table.concat(reduces, ", ") .. "}" or "NULL",
                               #stage.ins, #stage.outs, #reduces, stage.is_row and 1 or 0, stage.is_again and 1 or 0,
                               stage.record and stage.record.fused and 1 or 0)
@@ -504,7 +531,7 @@ function M.reducer_values(c, types, record, name, direct)
   local function in_count(i) return form.lift .. (i == 0 and "x[l]" or string.format("x[l + 64 * %d]", i)) end
   local wide = record.is_repeatable and t.bits < 32 and not is_widened and { lanes = lanes, onto = run_lines(form, 16, in_wide, "all[l]") }
   return { wide = wide or false, element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
-           fused = false, light = false, counts = form.part and run_lines(form, 16, in_count) or false,
+           fused = false, counts = form.part and run_lines(form, 16, in_count) or false,
            direct = direct or false, top = top or false, rows = { 1, 2, 3 },
            spreads = top and spreads_of(t.bits // 8) or {}, strip = top and is_widened and c.widen_strip(types, from.name, "x", "to") or false,
            combine = lines, result = result, lift = form.lift, runs = rows, columns = columns, folds = folds }

@@ -2,8 +2,8 @@
 --
 -- tags: long
 -- t030-vector: every kernel without a strided operand is vectorised by GCC and by Clang for v3 and v4 (the compilers'
--- own remarks) but for those listed below, calls nothing but a reduction's own walk of its tree (their objects), and float kernels
--- hold packed instructions. Each compiler has a 30th of the files for each level, another each day; of a build with
+-- own remarks) but for those listed below, calls nothing but a reduction's own walk of its tree or its part of a chunk (their objects), and
+-- float kernels hold packed instructions. Each compiler has a 30th of the files for each level, another each day; of a build with
 -- QUERN_KEEP_REMARKS, GCC's remarks and objects of all.
 
 package.path = (os.getenv "QUERN_SOURCE_DIR" or ".") .. "/tests/support/?.lua;" .. package.path
@@ -163,9 +163,10 @@ for number, compiler in ipairs(COMPILERS) do
         for name, instructions in pairs(functions) do
           local packed, walk = false, nil
           for _, instruction in ipairs(instructions) do
-            walk = walk or functions[instruction:match "%scall.*<(q_tree_[%w_]+)>$"]
-            -- (q_tree_: the walk over a row's blocks, one call a row, in the kernel's own file)
-            if (instruction:find "%scall" and not instruction:find "<q_tree_[%w_]+>$") or instruction:find "R_X86_64_PLT32" then
+            -- in the kernel's own file: q_tree_, the walk over a row's blocks, one call a row; q_some_, the elements behind a row's last chunk
+            local own = instruction:match "%scall.*<(q_tree_[%w_]+)>$" or instruction:match "%scall.*<(q_some_[%w_.]+)>$"
+            walk = walk or functions[own]
+            if (instruction:find "%scall" and not own) or instruction:find "R_X86_64_PLT32" then
               calls[#calls + 1] = name .. ": " .. instruction
             end
             packed = packed or is_packed(instruction)

@@ -2,7 +2,8 @@
  * tags: threads-full
  *
  * t244-row-ops: ops that reduce and have several inputs, outputs or parameters: bit for bit what expressions of simpler ones give, over any
- * layout; class indices against plain loops; what is refused; the same bits on one thread and on several; masked logits. */
+ * layout; class indices against plain loops; what is refused; the same bits on one thread and on several, down columns and along rows;
+ * masked logits. */
 #include "expressions.h"
 
 #define NO_VALUE -12345.0
@@ -322,6 +323,66 @@ static void test_threads(rng *r) {
   for (int k = 0; k < 2; k++) quern_ctx_release(ctx[k]);
 }
 
+/* ---- Columns that lie beside each other ----------------------------------------------------------------------------- */
+
+static void put_number(void *data, ref_dtype d, int64_t i, double x) {
+  if (d == REF_F32)
+    ((float *)data)[i] = (float)x;
+  else
+    ((double *)data)[i] = x;
+}
+
+/* Down the columns of matrices, also in place, an op gives what it does along the rows of the transposed matrices. */
+static void test_across(quern_ctx *ctx, ref_dtype d, rng *r) {
+  static const struct {
+    const char *name;
+    int n_in, is_reduced;
+  } ops[] = {{"softmax", 1, 0}, {"log_softmax", 1, 0}, {"layer_norm", 1, 0}, {"rms_norm", 1, 0}, {"normalize", 1, 0}, {"softmax_backward", 2, 0}, {"vecdot", 2, 1}};
+  static const int64_t shapes[][2] = {{3, 64}, {15, 130}, {16, 65}, {17, 300}, {256, 64}, {257, 129}, {1100, 70}, {9000, 64}};
+  const size_t size = d == REF_F32 ? 4 : 8;
+  for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
+    quern_op *op = op_named(ctx, ops[o].name);
+    group_begin("%s %s down columns and along rows", ops[o].name, ref_dtype_name(d));
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+      const int64_t rows = shapes[s][0], columns = shapes[s][1], turned[2] = {columns, rows}, *shape[2] = {shapes[s], turned};
+      operand in[2][2], out[2];
+      DLTensor *ins[2][2], *outs[2] = {&out[0].t, &out[1].t};
+      for (int k = 0; k < 2; k++) {
+        for (int way = 0; way < 2; way++) {
+          operand_make(&in[way][k], d, 2, shape[way], NULL, r);
+          ins[way][k] = &in[way][k].t;
+        }
+        for (int64_t i = 0; i < rows * columns; i++) {
+          const double x = rng_below(r, 500) == 0 ? -INFINITY : rng_below(r, 40) ? 40 * rng_unit(r) : -100 * rng_unit(r);
+          put_number(ins[0][k]->data, d, i, x);
+          put_number(ins[1][k]->data, d, i % columns * rows + i / columns, x);
+        }
+      }
+      for (int way = 0; way < 2; way++) {
+        const quern_scalar axes = scalar_i(1 << way);
+        const quern_call call = {.size = sizeof call, .params = &axes, .n_params = 1};
+        operand_make(&out[way], d, ops[o].is_reduced ? 1 : 2, ops[o].is_reduced ? &columns : shape[way], NULL, r);
+        if (quern_op_call(op, ops[o].n_in, ins[way], 1, &outs[way], &call)) bail("%s: %s", ops[o].name, quern_last_error());
+        if (way == 0 && ops[o].n_in == 1 && quern_op_call(op, 1, ins[0], 1, ins[0], &call)) bail("%s: %s", ops[o].name, quern_last_error());
+      }
+      group_count(1);
+      int64_t wrong = 0;
+      for (int64_t i = 0; i < (ops[o].is_reduced ? 1 : rows) * columns; i++) {
+        const int64_t other = ops[o].is_reduced ? i : i % columns * rows + i / columns;
+        const char *down = (char *)outs[0]->data + (size_t)i * size, *along = (char *)outs[1]->data + (size_t)other * size;
+        wrong += memcmp(down, along, size) || (ops[o].n_in == 1 && memcmp((char *)ins[0][0]->data + (size_t)i * size, along, size));
+      }
+      if (wrong) group_fail("[%" PRId64 ", %" PRId64 "]: %" PRId64 " elements differ", rows, columns, wrong);
+      for (int way = 0; way < 2; way++) {
+        operand_free(&out[way]);
+        for (int k = 0; k < 2; k++) operand_free(&in[way][k]);
+      }
+    }
+    group_end();
+    quern_op_release(op);
+  }
+}
+
 static void call_softmax(quern_op *op, DLTensor *in, DLTensor *out) {
   const quern_scalar axes = scalar_i(2);
   const quern_call call = {.size = sizeof call, .params = &axes, .n_params = 1};
@@ -380,6 +441,8 @@ int main(void) {
   test_classes(ctx, REF_F64, &r);
   test_refused(ctx, &r);
   test_threads(&r);
+  test_across(ctx, REF_F32, &r);
+  test_across(ctx, REF_F64, &r);
   test_masked(ctx, REF_F32, &r);
   test_masked(ctx, REF_F64, &r);
   quern_ctx_release(ctx);

@@ -473,7 +473,7 @@ function M.kernel(types, record, dag, templates, tables, prefix)
   if not fused then return text end
   local direct = name == "elementwise" and direct_of(types, record, dag) or nil
   values = fused.values(kit, types, fused, own_name, direct)
-  values.name, values.comment, values.fused, values.light = own_name, {}, #record.dtypes, name == "elementwise"
+  values.name, values.comment, values.fused = own_name, {}, #record.dtypes
   return text .. "\n" .. template.render(templates[fused.template], template.chosen(templates[fused.template], values))
 end
 

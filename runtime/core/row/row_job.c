@@ -6,9 +6,10 @@
 #include "core/base/status.h"
 #include "core/row/scan_op.h"
 
-/* Elements of a tile or block that fit L1 with what is computed from them, half of that where elements are written; of a tile that takes
- * no scratch. */
+/* Elements of a tile or block that fit L1 with what is computed from them, half of that where elements are written or rows lie beyond the
+ * cache; of a tile that takes no scratch. */
 #define TILE 4096
+#define FAR_ROW (1 << 23) /* bytes of such a row */
 #define TILE_DIRECT 262144
 #define LONG_ROW 65536 /* elements of a row that is worth ending early */
 #define TILE_BLOCK 8192 /* elements of a block without scratch that several stages read */
@@ -178,7 +179,6 @@ static quern_status set_kernels(const qn_row_program *program, qn_row_job *job) 
       job->both[at] = qn_job_kernel(stage->reduces[r].by->both, NULL);
       const qn_variant *narrow = narrow_variant(job, &stage->reduces[r]);
       job->narrow[at] = narrow ? qn_job_kernel(narrow, NULL) : NULL;
-      if (at == 0 && stage->reduces[r].by->columns) job->columns = qn_job_kernel(stage->reduces[r].by->columns, NULL);
     }
   }
   return QUERN_OK;
@@ -334,6 +334,58 @@ void qn_row_widen(qn_row_job *job, int32_t n_slices) {
   plan_columns(job, scratch, parts);
 }
 
+#define ACROSS 128       /* columns of a tile whose stages run one after the other */
+#define FEWEST_ACROSS 64 /* fewer are quicker from transposed blocks */
+
+/* Whether a stage of elements runs on rows of neighbouring elements as they lie. */
+static int goes_across(const qn_row_job *job, const qn_row_stage *stage) {
+  if (stage->steps || stage->scan || stage->n_reduces > 1) return 0;
+  if (stage->n_reduces && (!stage->reduces[0].by->columns || stage->reduces[0].by->n_parts > 1)) return 0;
+  if (!stage->variant) return stage->reduces[0].from < job->n_in && job->dtype[stage->reduces[0].from] == stage->reduces[0].by->dtype;
+  for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
+    const uint8_t value = stage->values[i];
+    const int32_t k = value < QN_ROW_OUTPUT ? value : job->n_in + value - QN_ROW_OUTPUT;
+    if (value == QN_ROW_INDEX || (value < QN_ROW_VALUE && job->dtype[k] != stage->variant->dtypes[i])) return 0;
+    if (value >= QN_ROW_VALUE && value < QN_ROW_TEMP && !stage->across) return 0;
+  }
+  return 1;
+}
+
+/* Plans the path COLUMNS for programs of several stages of elements, if the nest allows it. Returns whether it does. */
+static int plan_across(const qn_row_program *program, qn_row_job *job) {
+  const qn_nest *nest = job->nest;
+  const int32_t kept = nest->n_reduced;
+  int64_t width = 0;
+  if (nest->n_joined != 1 || job->n_further != 1 || nest->rank <= kept || job->count == 0 || nest->n[kept] < FEWEST_ACROSS) return 0;
+  const qn_row_stage *last = &program->stages[program->n_stages - 1];
+  if (program->n_scans || (program->kept && job->dtype[job->n_in] != last->variant->dtypes[last->n_in])) return 0;
+  for (int32_t k = 0; k < nest->n_operands; k++) {
+    const int64_t step = nest->stride[k][0];
+    if (nest->stride[k][kept] != job->size[k] || step == job->size[k] || (k < job->n_in && step == 0)) return 0;
+  }
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    const qn_row_stage *stage = &program->stages[i];
+    if (qn_row_picks(stage) || (stage->is_row && stage->steps)) return 0;
+    if (stage->is_row || !runs(program, job, i)) continue;
+    if (!goes_across(job, stage)) return 0;
+    const int64_t size = stage->n_reduces ? qn_dtype_infos[stage->reduces[0].by->dtype].size : 0;
+    if (size > width) width = size;
+  }
+  const int32_t levels = 1 + waiting(qn_ceil_div(job->row, QN_ROW_CHUNK)) + 4;
+  const int64_t room = (QN_ROW_SCRATCH - SLACK) / (width * (levels + QN_ROW_LANES) + bytes_a_row(program, job)) / 16 * 16;
+  const int64_t columns = room < ACROSS ? room : ACROSS;
+  if (columns < FEWEST_COLUMNS) return 0;
+  for (int32_t i = 0; i < program->n_stages; i++)
+    if (program->stages[i].across) job->kernel[i] = qn_job_kernel(program->stages[i].across, NULL);
+  job->rows = columns < nest->n[kept] ? columns : nest->n[kept];
+  job->n_levels = levels;
+  job->piece = QN_ROW_LANES;
+  job->lanes = 1;
+  job->is_across = 1;
+  job->path = QN_ROW_COLUMNS;
+  return 1;
+}
+
 /* ---- The plan ---- */
 
 /* The most elements of a row that the kernels walk by themselves: the levels of the tree on their stack. ORDER left: reduce_inner.c.in,
@@ -435,8 +487,8 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   job->most_slices = picoseconds > 64.0 * SLICE_PICOSECONDS ? 64 : 1 + (int32_t)(picoseconds / SLICE_PICOSECONDS);
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
-  const int has_columns = plan_columns(job, QN_ROW_SCRATCH, 1);
-  const int64_t tile = writes_elements(program, job) ? TILE / 2 : TILE;
+  const int has_columns = plan_columns(job, QN_ROW_SCRATCH, 1) || plan_across(program, job);
+  const int64_t tile = writes_elements(program, job) || job->row * job->size[0] > FAR_ROW ? TILE / 2 : TILE;
   const int ends_early = job->row > LONG_ROW && may_end_early(program);
   if (may_keep(program, job)) job->is_kept = 1;
   else if (program->kept) job->is_kept = 2; /* in a block */
@@ -444,7 +496,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   const int64_t room = QN_ROW_SCRATCH - SLACK - bytes_of_steps(program); /* and the most rows in it: */
   const int64_t most = bytes > 0 && job->row > room ? 0 : room / (bytes * job->row + values_bytes);
   if (has_columns) {
-    job->is_kept = 0;
+    job->is_kept = program->kept != 0;
   } else if (picks_only) {
     job->rows = room / values_bytes < MAX_ROWS ? room / values_bytes : MAX_ROWS;
   } else if (bytes > 0 && most < BESIDE && plan_beside(program, job)) {

@@ -19,7 +19,7 @@
 typedef enum qn_row_path {
   QN_ROW_WHOLE,  /* tiles of whole rows, stage by stage */
   QN_ROW_BLOCKS, /* one row at a time, in blocks of chunks; nodes are joined on a stack */
-  QN_ROW_COLUMNS /* one reduction of an input as it lies, its kept dimension contiguous: lane by lane over many rows */
+  QN_ROW_COLUMNS /* elements as they lie, their kept dimension contiguous: one reduction, or stage by stage; lane by lane over many rows */
 } qn_row_path;
 
 typedef struct qn_row_job {
@@ -43,11 +43,11 @@ typedef struct qn_row_job {
   uint8_t piece;       /* COLUMNS: the rows that are converted at a time */
   int32_t n_levels;    /* BLOCKS, COLUMNS: the most nodes that wait at a time */
   int32_t most_slices;
+  uint8_t is_across;   /* COLUMNS: stage by stage, with the kernels `across` */
   qn_kernel *kernel[QN_ROW_MAX_STAGES];
   uint8_t fused[QN_ROW_MAX_STAGES]; /* the kernel combines its elements: they need no block */
   qn_kernel *inner[QN_ROW_MAX_REDUCES], *both[QN_ROW_MAX_REDUCES]; /* in the order of the stages' reductions */
   qn_kernel *narrow[QN_ROW_MAX_REDUCES]; /* reads the tensor's elements in place of converted ones; NULL: there is none */
-  qn_kernel *columns; /* of the first */
   qn_kernel *scan[QN_ROW_MAX_STAGES]; /* of stages that scan */
 } qn_row_job;
 

@@ -99,6 +99,7 @@ typedef struct qn_row_scan {
 
 typedef struct qn_row_stage {
   const qn_variant *variant; /* NULL: no kernel. Of elements of rank 2, row values broadcast; of row values of rank 1 */
+  const qn_variant *across; /* the same kernel of elements for row values that are contiguous: of neighbouring rows; NULL: there is none */
   /* [n_in + n_out]: the kernel's operands. Without a kernel, of row values: one is stored as the other; of two inputs, the first one's
    * element at the place that the second one gives (row_pick.h). */
   const uint8_t *values;

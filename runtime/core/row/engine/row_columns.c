@@ -30,6 +30,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 typedef struct column_run {
   row_frame *frame;
   const qn_row_stage *stage;
+  int32_t number; /* of the stage */
   qn_kernel *columns, *kernel; /* kernel: of the stage; NULL: none */
   char *at;           /* column 0 of row 0 */
   int64_t step;       /* from row to row */
@@ -53,6 +54,33 @@ static void run_columns(qn_kernel *kernel, uint8_t size, char *from, int64_t ste
   kernel(ptr, stride, extent, params);
 }
 
+/* Runs the kernel of stage `at` of a job that goes across on n rows of the tile, the first of them `row`, `apart` rows from each other. temp: for
+ * elements that are not kept. Returns where the first output is. Not inlined: its stack is for jobs that go across. */
+static __attribute__((noinline)) value_place compute_rows(row_frame *frame, int32_t at, int64_t row, int64_t apart, int64_t n, char *temp) {
+  const qn_row_job *job = frame->job;
+  const qn_row_stage *stage = &job->program->stages[at];
+  char *ptr[QN_MAX_OPERANDS];
+  int64_t stride[QN_MAX_OPERANDS][2];
+  for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
+    const uint8_t value = stage->values[i], size = qn_dtype_infos[stage->variant->dtypes[i]].size;
+    stride[i][0] = size;
+    stride[i][1] = 0;
+    if (value < QN_ROW_VALUE || value == job->program->kept) {
+      const int32_t k = value < QN_ROW_OUTPUT ? value : value < QN_ROW_VALUE ? job->n_in + value - QN_ROW_OUTPUT : job->n_in;
+      ptr[i] = qn_row_moved(frame->ptr[k], row * job->nest->stride[k][0]);
+      stride[i][1] = apart * job->nest->stride[k][0];
+    } else if (value < QN_ROW_TEMP) {
+      ptr[i] = frame->row_value[value - QN_ROW_VALUE];
+    } else {
+      ptr[i] = temp;
+      stride[i][1] = frame->rows * size;
+    }
+  }
+  const int64_t extent[3] = {frame->rows, n, 0};
+  job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
+  return (value_place){ptr[stage->n_in], stride[stage->n_in][1]};
+}
+
 /* Combines `rows` rows of `columns` columns, `step` bytes apart, one row after the other. ahead: as in run_columns */
 static void combine_rows(const column_run *run, char *from, int64_t step, int64_t rows, int64_t columns, char *to, int64_t ahead) {
   const qn_row_job *job = run->frame->job;
@@ -67,7 +95,12 @@ static void combine_rows(const column_run *run, char *from, int64_t step, int64_
       piece = run->block;
       piece_step = columns * in_size;
     }
-    if (run->kernel) {
+    if (run->kernel && job->is_across) {
+      const int64_t row = (piece - run->at) / run->step, apart = n > 1 ? step / run->step : 1;
+      const value_place place = compute_rows(run->frame, run->number, row, apart, n, run->temp);
+      piece = place.ptr;
+      piece_step = place.step;
+    } else if (run->kernel) {
       char *ptr[2] = {piece, run->temp};
       const int64_t stride[2][2] = {{in_size, piece_step}, {size, columns * size}}, extent[3] = {columns, n, 0};
       run->kernel(ptr, stride, extent, run->frame->params);
@@ -345,7 +378,7 @@ static void run_parts(column_parts *parts) {
 
 /* ---- The reduction ---- */
 
-void qn_row_columns(row_frame *frame, int32_t at) {
+void qn_row_columns(row_frame *frame, int32_t at, int32_t reduction) {
   const qn_row_job *job = frame->job;
   const qn_row_stage *stage = &job->program->stages[at];
   const qn_row_reduce *reduce = &stage->reduces[0];
@@ -353,13 +386,14 @@ void qn_row_columns(row_frame *frame, int32_t at) {
   const int64_t columns = job->lanes ? frame->rows : job->block, width = lanes_at_once(job) * columns;
   const column_fold fold_by = {job->inner[0], reduce->by->joins ? job->inner[0] : NULL}, *const by = job->lanes ? NULL : &fold_by;
   char *const before = frame->top, *const to = frame->row_value[reduce->to];
+  const int32_t k = stage->variant ? 0 : reduce->from;
   column_parts parts;
-  column_run run = {.frame = frame, .stage = stage, .columns = job->columns, .kernel = job->kernel[at], .at = frame->ptr[0],
-                    .step = job->nest->stride[0][0], .n_columns = columns};
+  column_run run = {.frame = frame, .stage = stage, .number = at, .columns = qn_job_kernel(reduce->by->columns, NULL), .kernel = job->kernel[at],
+                    .at = frame->ptr[k], .step = job->nest->stride[k][0], .n_columns = columns};
   run.range = whole_range(job, job->nest->n_reduced - !job->lanes);
   run.in_dtype = stage->variant ? stage->variant->dtypes[0] : reduce->by->dtype;
-  run.stack = (node_stack){.both = job->both[0], .bytes = width * size, .width = width, .size = size};
-  if (job->dtype[0] != run.in_dtype) run.block = qn_row_take(frame, job->piece * width * qn_dtype_infos[run.in_dtype].size);
+  run.stack = (node_stack){.both = job->both[reduction], .bytes = width * size, .width = width, .size = size};
+  if (!job->is_across && job->dtype[0] != run.in_dtype) run.block = qn_row_take(frame, job->piece * width * qn_dtype_infos[run.in_dtype].size);
   if (run.kernel) run.temp = qn_row_take(frame, job->piece * width * size);
   const int is_cut = cut_parts(&run, by, &parts);
   if (is_cut)
@@ -381,6 +415,8 @@ void qn_row_columns(row_frame *frame, int32_t at) {
   }
   frame->top = before;
 }
+
+void qn_row_elements_across(row_frame *frame, int32_t at) { compute_rows(frame, at, 0, 1, frame->job->row, NULL); }
 
 /* ---- Short rows ---- */
 

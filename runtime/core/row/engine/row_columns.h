@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * row_columns.h: reduces one input column by column: for programs with one reduction, of an input that is contiguous along another
- * dimension than the joined axis. */
+ * row_columns.h: reduces column by column elements that are contiguous along another dimension than the joined axis. Of an input: programs
+ * with one reduction. Across: programs whose stages run on a tile one after the other, each over rows of neighbouring elements. */
 #ifndef QN_ROW_COLUMNS_H
 #define QN_ROW_COLUMNS_H
 
 #include "core/row/engine/row_frame.h"
 
-/* The reduction of stage `at`: the row values of the tile. */
-void qn_row_columns(row_frame *frame, int32_t at);
+/* The reduction of stage `at`: the row values of the tile. reduction: its number. */
+void qn_row_columns(row_frame *frame, int32_t at, int32_t reduction);
+
+/* A stage of a job that goes across, without a reduction. */
+void qn_row_elements_across(row_frame *frame, int32_t at);
 
 /* Whether the rows of a tile are better reduced side by side, from a transposed block. */
 static inline int qn_row_are_short(const qn_row_job *job) { return job->row > 1 && job->row < QN_ROW_LANES && job->rows >= 8; }

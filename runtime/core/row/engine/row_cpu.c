@@ -96,7 +96,7 @@ static void explain_pass(const qn_row_program *program, const qn_row_job *job, i
   if (stage->steps)
     stage->steps->explain(stage->steps, buf);
   else if (stage->variant)
-    qn_strbuf_add(buf, "variant: %s\n", stage->variant->name);
+    qn_strbuf_add(buf, "variant: %s\n", (job->is_across && stage->across ? stage->across : stage->variant)->name);
   for (int32_t r = 0; r < stage->n_reduces; r++) {
     const qn_reducer *by = stage->reduces[r].by;
     qn_strbuf_add(buf, "reduces: %s %s\n", by->name, qn_dtype_infos[by->dtype].name);

@@ -57,8 +57,10 @@ static void run_stages(row_frame *frame) {
     if (qn_row_is_skipped(job, s) || stage->scan) continue;
     if (stage->is_row)
       qn_row_compute_values(frame, s);
+    else if (job->path == QN_ROW_COLUMNS && stage->n_reduces)
+      qn_row_columns(frame, s, reduction);
     else if (job->path == QN_ROW_COLUMNS)
-      qn_row_columns(frame, s);
+      qn_row_elements_across(frame, s);
     else
       qn_row_blocks(frame, s, reduction, qn_row_whole(job), NULL);
     reduction += stage->n_reduces;
