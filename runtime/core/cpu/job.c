@@ -5,18 +5,18 @@
 
 #include "core/base/isa.h"
 
-/* Outputs of at least this many bytes in total are written past the cache, except where computation hides the reads of the outputs' lines:
- * fewer than 4 operands for each heavy operation (10^7 f32, Zen 5, a thread, in place of the cache: add 0.75 of the time, exp 1.0, sin 1.2,
- * tanh(a * b + c) 0.72). An interpreted expression's outputs come from blocks anyway. */
+/* From this many bytes on, those of outputs counted four times, outputs are written past the cache, except where computation hides the reads
+ * of their lines: fewer than three inputs for each heavy operation (10^7 f32, Zen 5, a thread, in place of the cache: add 0.75 of the
+ * time, exp 1.0, sin 1.2, tanh(a * b + c) 0.72). An interpreted expression's outputs come from blocks anyway. */
 #ifndef QN_STREAM_BYTES
-#define QN_STREAM_BYTES (16 << 20)
+#define QN_STREAM_BYTES (64 << 20)
 #endif
 
 /* Elements of the shortest row that is streamed, of a nest of several. At each end a line of the output is written in parts, and repeated
  * inputs leave less to read (10^7 f32, Zen 4, x + row: of 1000 2.8 ms, 4.5 past the cache; of 10^5 3.0, 3.7; of 10^6 1.9, 1.7). */
 #define STREAM_ROW (1 << 18)
 
-/* Bytes of the widest output in a piece of a row, where a direct kernel is streamed: reads and writes alternate and keep memory busy both
+/* Bytes of the widest operand in a piece of a row, where a direct kernel is streamed: reads and writes alternate and keep memory busy both
  * ways, at little overhead (add of 10^7 f32, Zen 5: 1.9 ms; with 256 bytes 2.1, with 1024 2.2). */
 #define PIECE_BYTES 512
 /* Elements of a streamed tile; its overhead is above a piece's (f16 + f32 of 10^7: 3.1 ms; 3.3 with 256, 3.6 with QN_BLOCK). */
@@ -376,11 +376,10 @@ static int32_t count_slices(const qn_job *job, int heavy) {
  * inputs have read them. Outputs must be contiguous over a tile or a piece, as within a row. */
 static int is_streamed(const qn_job *job, int64_t n_heavy) {
   const qn_nest *nest = job->nest;
-  int64_t bytes = 0, moved = 0;
-  for (int32_t k = nest->n_positions; k < job->n_operands; k++)
-    moved += job->operand[k].size, bytes += k < job->n_in ? 0 : min_i64(nest->n_elements, MANY_ELEMENTS) * job->operand[k].size;
-  if (bytes < QN_STREAM_BYTES || !has_outputs(job) || (nest->rank > 1 && inner_extent(nest) < STREAM_ROW)) return 0;
-  if (moved < 4 * n_heavy * job->operand[job->n_in].compute_size) return 0;
+  int64_t moved = 0;
+  for (int32_t k = nest->n_positions; k < job->n_operands; k++) moved += inner_stride(nest, k) ? (k < job->n_in ? 1 : 4) * job->operand[k].size : 0;
+  if (min_i64(nest->n_elements, MANY_ELEMENTS) * moved < QN_STREAM_BYTES || !has_outputs(job) || (nest->rank > 1 && inner_extent(nest) < STREAM_ROW)) return 0;
+  if (moved < 7 * n_heavy * job->operand[job->n_in].compute_size) return 0;
   for (int32_t o = job->n_in; o < job->n_operands; o++) {
     if (inner_stride(nest, o) != job->operand[o].size) return 0;
     for (int32_t k = nest->n_positions; k < job->n_in; k++)
@@ -418,11 +417,12 @@ static int may_stream(const qn_job *job, int n_strided) {
 /* Places the outputs' blocks one after another and sets the size of a piece. */
 static void plan_pieces(qn_job *job) {
   uint8_t largest = 1;
-  for (int32_t o = job->n_in; o < job->n_operands; o++) {
-    qn_operand *operand = &job->operand[o];
-    use_mover(operand, QN_PACKING_STREAM, qn_packs.stream);
-    operand->block = (uint16_t)((o - job->n_in) * PIECE_BYTES);
+  for (int32_t k = 0; k < job->n_operands; k++) {
+    qn_operand *operand = &job->operand[k];
     if (operand->size > largest) largest = operand->size;
+    if (k < job->n_in) continue;
+    use_mover(operand, QN_PACKING_STREAM, qn_packs.stream);
+    operand->block = (uint16_t)((k - job->n_in) * PIECE_BYTES);
   }
   job->chunk[0] = PIECE_BYTES / largest;
 }
