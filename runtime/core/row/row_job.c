@@ -298,7 +298,7 @@ static int plan_columns(const qn_row_program *program, qn_row_job *job) {
   return 1;
 }
 
-#define ACROSS 128       /* columns of a tile whose stages run one after the other */
+#define ACROSS 128       /* columns of a tile whose stages run one after the other; of rows shorter than a chunk twice as many */
 #define FEWEST_ACROSS 64 /* fewer are quicker from transposed blocks */
 
 /* Whether a stage of elements runs on rows of neighbouring elements as they lie. */
@@ -337,11 +337,12 @@ static int plan_across(const qn_row_program *program, qn_row_job *job) {
   }
   const int32_t levels = 1 + waiting(qn_ceil_div(job->row, QN_ROW_CHUNK)) + 4;
   const int64_t room = (QN_ROW_SCRATCH - SLACK) / (width * (levels + QN_ROW_LANES) + bytes_a_row(program, job)) / 16 * 16;
-  const int64_t columns = room < ACROSS ? room : ACROSS;
+  const int64_t wanted = job->row < QN_ROW_CHUNK ? 2 * ACROSS : ACROSS, columns = room < wanted ? room : wanted;
   if (columns < FEWEST_COLUMNS) return 0;
   for (int32_t i = 0; i < program->n_stages; i++)
     if (program->stages[i].across) job->kernel[i] = qn_job_kernel(program->stages[i].across, NULL);
-  job->rows = columns < nest->n[kept] ? columns : nest->n[kept];
+  const int64_t even = (qn_ceil_div(nest->n[kept], qn_ceil_div(nest->n[kept], columns)) + 15) / 16 * 16;
+  job->rows = even < nest->n[kept] ? even : nest->n[kept];
   job->n_levels = levels;
   job->piece = QN_ROW_LANES;
   job->lanes = 1;
