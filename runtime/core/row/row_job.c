@@ -14,6 +14,7 @@
 #define LONG_ROW 65536 /* elements of a row that is worth ending early */
 #define TILE_BLOCK 8192 /* elements of a block without scratch that several stages read */
 #define TILE_BYTES 65536 /* of such a block of bytes that one stage reads */
+#define TILE_KEPT 32768 /* of such a block of a far row that is kept in the output: in L2 until it is reduced */
 #define TILE_SEARCHED 131072 /* of such a block that is searched */
 #define MAX_ROWS 1024 /* of a tile */
 #define SLACK 1024    /* of the scratch, where arrays begin at multiples of 16 bytes; and the places of QN_ROW_FOUND elements */
@@ -334,7 +335,7 @@ void qn_row_widen(qn_row_job *job, int32_t n_slices) {
   plan_columns(job, scratch, parts);
 }
 
-#define ACROSS 128       /* columns of a tile whose stages run one after the other */
+#define ACROSS 128       /* columns of a tile whose stages run one after the other; of rows shorter than a chunk twice as many */
 #define FEWEST_ACROSS 64 /* fewer are quicker from transposed blocks */
 
 /* Whether a stage of elements runs on rows of neighbouring elements as they lie. */
@@ -373,11 +374,12 @@ static int plan_across(const qn_row_program *program, qn_row_job *job) {
   }
   const int32_t levels = 1 + waiting(qn_ceil_div(job->row, QN_ROW_CHUNK)) + 4;
   const int64_t room = (QN_ROW_SCRATCH - SLACK) / (width * (levels + QN_ROW_LANES) + bytes_a_row(program, job)) / 16 * 16;
-  const int64_t columns = room < ACROSS ? room : ACROSS;
+  const int64_t wanted = job->row < QN_ROW_CHUNK ? 2 * ACROSS : ACROSS, columns = room < wanted ? room : wanted;
   if (columns < FEWEST_COLUMNS) return 0;
   for (int32_t i = 0; i < program->n_stages; i++)
     if (program->stages[i].across) job->kernel[i] = qn_job_kernel(program->stages[i].across, NULL);
-  job->rows = columns < nest->n[kept] ? columns : nest->n[kept];
+  const int64_t even = (qn_ceil_div(nest->n[kept], qn_ceil_div(nest->n[kept], columns)) + 15) / 16 * 16;
+  job->rows = even < nest->n[kept] ? even : nest->n[kept];
   job->n_levels = levels;
   job->piece = QN_ROW_LANES;
   job->lanes = 1;
@@ -397,9 +399,13 @@ static int64_t longest_row(const qn_row_program *program) {
   return (int64_t)1 << 24;
 }
 
+/* Whether rows lie beyond the cache. */
+static int is_far(const qn_row_job *job) { return job->row * job->size[0] > FAR_ROW; }
+
 /* The most elements of a block without scratch. A reduction that searches reads part of a block twice: a large one costs less. */
 static int64_t most_block(const qn_row_program *program, const qn_row_job *job) {
   if (job->n_in == 1 && n_readers(program, job) == 1 && job->size[0] == 1) return TILE_BYTES;
+  if (job->is_kept == 1 && is_far(job)) return TILE_KEPT;
   for (int32_t i = 0; i < program->n_stages; i++)
     for (int32_t r = 0; r < program->stages[i].n_reduces; r++)
       if (!program->stages[i].reduces[r].by->finds) return TILE_BLOCK;
@@ -488,7 +494,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
   const int has_columns = plan_columns(job, QN_ROW_SCRATCH, 1) || plan_across(program, job);
-  const int64_t tile = writes_elements(program, job) || job->row * job->size[0] > FAR_ROW ? TILE / 2 : TILE;
+  const int64_t tile = writes_elements(program, job) || is_far(job) ? TILE / 2 : TILE;
   const int ends_early = job->row > LONG_ROW && may_end_early(program);
   if (may_keep(program, job)) job->is_kept = 1;
   else if (program->kept) job->is_kept = 2; /* in a block */
@@ -501,7 +507,7 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->rows = room / values_bytes < MAX_ROWS ? room / values_bytes : MAX_ROWS;
   } else if (bytes > 0 && most < BESIDE && plan_beside(program, job)) {
     /* all is planned */
-  } else if (job->n_further == 1 && most > 0 && (bytes == 0 ? !ends_early : job->row <= tile) && job->row <= longest_row(program)) {
+  } else if (job->n_further == 1 && most > 0 && (bytes == 0 ? !ends_early && !(job->is_kept == 1 && is_far(job)) : job->row <= tile) && job->row <= longest_row(program)) {
     const int64_t wanted = (bytes ? tile : n_readers(program, job) > 1 ? TILE : TILE_DIRECT) / (job->row ? job->row : 1);
     job->rows = wanted < 1 ? 1 : wanted;
     if (job->rows > most) job->rows = most;
