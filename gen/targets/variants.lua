@@ -45,11 +45,12 @@ function M.kernel_dtypes(types, op, wanted)
   return list
 end
 
--- The work of a body: its number of operations.
+-- The work of a body: its number of operations. Bits that are only read as another type are none.
+local FREE = { input = true, param = true, const = true, raw = true, from_bits = true }
 function M.weight(dag)
   local count = 0
   for _, node in ipairs(dag_of.order(dag.outputs)) do
-    if node.op ~= "input" and node.op ~= "param" and node.op ~= "const" then count = count + 1 end
+    if not FREE[node.op] then count = count + 1 end
   end
   return count
 end
