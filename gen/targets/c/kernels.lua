@@ -16,6 +16,7 @@ local far = require "gen.targets.c.far"
 local strips = require "gen.targets.c.strips"
 local variants = require "gen.targets.variants"
 local operands_of = require "gen.targets.operands"
+local ordered = require "gen.targets.c.ordered"
 local signs = require "gen.targets.signs"
 
 local M = {}
@@ -456,7 +457,7 @@ end
 -- One kernel's function. templates: of M.sources; tables: list -> C name; prefix: before its name, or nil: the library's
 function M.kernel(types, record, dag, templates, tables, prefix)
   local name, values = record.template, nil
-  dag = dag and signs.dag(types, record, dag) or dag
+  dag = dag and (signs.dag(types, record, dag) or ordered.dag(types, record, dag)) or dag
   if dag then
     name, values = elementwise_values(types, record, dag, templates, tables)
   elseif record.values then
