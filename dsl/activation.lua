@@ -165,14 +165,7 @@ unary "hard_sigmoid" {
 unary "hard_swish" {
   doc    = "x times hard_sigmoid(x): x from 3 on, -0 up to -3.",
   dtypes = floating,
-  body   = [[
-    // below 1/6 in both dtypes, so that the rest is positive: of x = 0 all products have x's sign, and y too
-    T sixth = 0x1.55554p-3;
-    T s = x + 3;
-    T p = x * s;
-    T lost = fma(-x, s, p); // negative, since -0 * -sixth is 0 but 0 * -sixth is -0
-    T y = fma(p, sixth, fma(p, fma(-6, sixth, 1) / 6, lost * -sixth));
-    return x <= -3 ? -0.0 : x >= 3 ? x : y; ]],
+  body   = [[ hard_swish(x) ]],
   ulp    = { f32 = 1.5, f64 = 1.5 },
   domain = { -6, 6 },
   grad   = [[ x <= -3 ? 0 : x >= 3 ? grad : grad * (fma(2, x, 3) / 6) ]],

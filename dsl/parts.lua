@@ -127,9 +127,9 @@ unary "bitwise_count" {
   dtypes = integer,
   result = "u8",
   body   = {
-    i8 = [[ count_bits((u8)abs(x)) ]], i16 = [[ count_bits((u16)abs(x)) ]],
-    i32 = [[ count_bits((u32)abs(x)) ]], i64 = [[ count_bits((u64)abs(x)) ]],
-    integer = [[ count_bits(x) ]],
+    i8 = [[ (u8)count_bits(abs(x)) ]], i16 = [[ (u8)count_bits(abs(x)) ]],
+    i32 = [[ (u8)count_bits(abs(x)) ]], i64 = [[ (u8)count_bits(abs(x)) ]],
+    integer = [[ (u8)count_bits(x) ]],
   },
   examples = { { x = 7, out = 3 } },
 }

@@ -174,8 +174,11 @@ unary "sign" {
   doc    = "1 where x is positive, -1 where it is negative, 0 for the zeros, NaN for NaN.",
   dtypes = numeric,
   body   = {
-    floating = [[ x > 0 ? 1 : x < 0 ? -1 : x == 0 ? 0 : x ]],
-    integer  = [[ x > 0 ? 1 : -(T)(x != 0) ]],
+    floating = [[ sign(x) ]],
+    i8 = [[ minimum(maximum(x, -1), 1) ]], i16 = [[ minimum(maximum(x, -1), 1) ]],
+    i32 = [[ minimum(maximum(x, -1), 1) ]], i64 = [[ minimum(maximum(x, -1), 1) ]],
+    u64 = [[ (T)(x != 0) ]], -- vectors below AVX-512 have no minimum of it
+    integer = [[ minimum(x, 1) ]],
   },
   grad   = [[ 0 ]],
   examples = { { x = -2.5, out = -1.0 }, { x = -0.0, out = 0.0 }, { x = 3, out = 1 } },

@@ -64,6 +64,13 @@ function M.less(x, y, t)
   return x < y
 end
 
+-- How many of the type's bits are 1.
+function M.count_bits(x, t)
+  local count = 0
+  for bit = 0, t.bits - 1 do count = count + (x >> bit & 1) end
+  return count
+end
+
 -- x << count and x >> count, for counts outside the width too.
 function M.shifted_left(x, count, t) return (count < 0 or count >= t.bits) and 0 or x << count end
 function M.shifted_right(x, count, t)

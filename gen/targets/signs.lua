@@ -21,16 +21,32 @@ local function dtype_of(types, record, dag)
   return t
 end
 
--- The DAG of a record on stored bits. nil: the record has no such body.
-function M.dag(types, record, dag)
-  local t = dtype_of(types, record, dag)
+-- The bits of infinity of such a dtype; those above it are NaN's.
+function M.infinity(t) return ((1 << t.exponent) - 1) << (t.digits - 1) end
+
+-- A record's operands as stored bits: { t = their dtype as above, inputs, of_input = input -> its bits, bits(op, x, y) = an operation of
+-- two i16, y a node or a number, result(is_nan, value) = the DAG with the bits `value` as its result, or the canonical NaN }. nil: it has none.
+function M.stored(types, record, dag)
+  local t, made, inputs, of_input = dtype_of(types, record, dag), dag.dag, {}, {}
   if not t then return nil end
-  local made, inputs, of_input, number, opaque = dag.dag, {}, {}, nil, nil
   for k, node in ipairs(dag.inputs) do
     inputs[k] = made:node("input", "i16", {}, { index = node.index or k - 1, name = node.name, is_stored = true })
     of_input[node] = inputs[k]
   end
-  local function bits(op, x, value) return made:make(op, "i16", { x, type(value) == "table" and value or made:constant("i16", value) }) end
+  local function result(is_nan, value)
+    local out = made:make("select", "i16", { is_nan, made:constant("i16", M.infinity(t) | 1 << (t.digits - 2)), value })
+    out.is_stored = true
+    return setmetatable({ inputs = inputs, outputs = { out } }, { __index = dag })
+  end
+  local function bits(op, x, y) return made:make(op, "i16", { x, type(y) == "table" and y or made:constant("i16", y) }) end
+  return { t = t, of_input = of_input, bits = bits, result = result }
+end
+
+-- The DAG of a record on stored bits. nil: the record has no such body.
+function M.dag(types, record, dag)
+  local stored = M.stored(types, record, dag)
+  if not stored then return nil end
+  local made, of_input, bits, number, opaque = dag.dag, stored.of_input, stored.bits, nil, nil
   -- The bits of a node, but of NaN; `number` has those of a number that is NaN if the input is.
   local function signed(node)
     local x, y = node.args[1], node.args[2]
@@ -52,11 +68,8 @@ function M.dag(types, record, dag)
   end
   local value = signed(dag.outputs[1])
   if not value then return nil end
-  local infinity = ((1 << t.exponent) - 1) << (t.digits - 1)
-  local is_nan = made:make("gt", "bool", { bits("and", number, opaque or 0x7fff), made:constant("i16", infinity) })
-  local out = made:make("select", "i16", { is_nan, made:constant("i16", infinity | 1 << (t.digits - 2)), value })
-  out.is_stored = true
-  return setmetatable({ inputs = inputs, outputs = { out } }, { __index = dag })
+  local is_nan = made:make("gt", "bool", { bits("and", number, opaque or 0x7fff), made:constant("i16", M.infinity(stored.t)) })
+  return stored.result(is_nan, value)
 end
 
 return M

@@ -45,14 +45,18 @@ function M.kernel_dtypes(types, op, wanted)
   return list
 end
 
--- The work of a body: its number of operations.
-function M.weight(dag)
+-- The number of operations of a list of nodes. Bits that are only read as another type are none.
+local FREE = { input = true, param = true, const = true, raw = true, from_bits = true }
+function M.weight_of(nodes)
   local count = 0
-  for _, node in ipairs(dag_of.order(dag.outputs)) do
-    if node.op ~= "input" and node.op ~= "param" and node.op ~= "const" then count = count + 1 end
+  for _, node in ipairs(nodes) do
+    if not FREE[node.op] then count = count + 1 end
   end
   return count
 end
+
+-- The work of a body.
+function M.weight(dag) return M.weight_of(dag_of.order(dag.outputs)) end
 
 -- The dtypes of an op's operands in a kernel that computes in K, stored as D (K itself, or a dtype that computes in K).
 function M.operand_dtypes(op, D)

@@ -281,13 +281,14 @@ Q_INTEGER(u64, u64, u64, 64)
 #undef Q_INTEGER
 
 /* Truncating division. x / 0 = 0 and x rem 0 = 0; MIN / -1 wraps to MIN with remainder 0. */
-#define Q_INTEGER_SIGNED(X, U, BITS)                                                    \
-  Q_FN X q_abs_##X(X a) { return a < 0 ? q_neg_##X(a) : a; }                            \
-  Q_FN X q_shr_##X(X a, X n) { return q_shrc_##X(a, (U)n < BITS ? n : (X)(BITS - 1)); } \
-  Q_FN X q_quot_##X(X a, X b) {                                                         \
-    X q = (X)(a / (b == 0 || b == -1 ? (X)1 : b));                                      \
-    return b == 0 ? (X)0 : b == -1 ? q_neg_##X(a) : q;                                  \
-  }                                                                                     \
+#define Q_INTEGER_SIGNED(X, U, BITS)                                                            \
+  Q_FN X q_abs_##X(X a) { return a < 0 ? q_neg_##X(a) : a; }                                    \
+  Q_FN X q_shr_##X(X a, X n) { return q_shrc_##X(a, (U)n < BITS ? n : (X)(BITS - 1)); }         \
+  Q_FN X q_count_bits_##X(X a) { return (X)(BITS == 64 ? __popcll((U)a) : __popc((u32)(U)a)); } \
+  Q_FN X q_quot_##X(X a, X b) {                                                                 \
+    X q = (X)(a / (b == 0 || b == -1 ? (X)1 : b));                                              \
+    return b == 0 ? (X)0 : b == -1 ? q_neg_##X(a) : q;                                          \
+  }                                                                                             \
   Q_FN X q_rem_##X(X a, X b) { return b == 0 || b == -1 ? (X)0 : (X)(a % (b == 0 || b == -1 ? (X)1 : b)); }
 Q_INTEGER_SIGNED(i8, u8, 8)
 Q_INTEGER_SIGNED(i16, u16, 16)
@@ -295,10 +296,11 @@ Q_INTEGER_SIGNED(i32, u32, 32)
 Q_INTEGER_SIGNED(i64, u64, 64)
 #undef Q_INTEGER_SIGNED
 
-#define Q_INTEGER_UNSIGNED(X, BITS)                                          \
-  Q_FN X q_abs_##X(X a) { return a; }                                        \
-  Q_FN X q_shr_##X(X a, X n) { return n < BITS ? q_shrc_##X(a, n) : (X)0; }  \
-  Q_FN X q_quot_##X(X a, X b) { return b ? (X)(a / (b ? b : (X)1)) : (X)0; } \
+#define Q_INTEGER_UNSIGNED(X, BITS)                                                       \
+  Q_FN X q_abs_##X(X a) { return a; }                                                     \
+  Q_FN X q_shr_##X(X a, X n) { return n < BITS ? q_shrc_##X(a, n) : (X)0; }               \
+  Q_FN X q_count_bits_##X(X a) { return (X)(BITS == 64 ? __popcll(a) : __popc((u32)a)); } \
+  Q_FN X q_quot_##X(X a, X b) { return b ? (X)(a / (b ? b : (X)1)) : (X)0; }              \
   Q_FN X q_rem_##X(X a, X b) { return b ? (X)(a % (b ? b : (X)1)) : (X)0; }
 Q_INTEGER_UNSIGNED(u8, 8)
 Q_INTEGER_UNSIGNED(u16, 16)

@@ -12,7 +12,7 @@ void Q_NAME(qk_add_f32_f32_f32_2d_bcc)(char *const *ptr, const i64 (*stride)[2],
     const char *row_y = ptr[1] + j * stride[1][1];
     char *row_out = ptr[2] + j * stride[2][1];
     const f32 in_x = *(const f32_u *)row_x;
-    Q_IVDEP
+    Q_IVDEP_SHORT
     for (i64 i = 0; i < n0; i++) {
       const f32 in_y = ((const f32_u *)row_y)[i];
       const f32 t3 = in_x + in_y;

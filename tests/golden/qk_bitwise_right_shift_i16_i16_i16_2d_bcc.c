@@ -12,7 +12,7 @@ void Q_NAME(qk_bitwise_right_shift_i16_i16_i16_2d_bcc)(char *const *ptr, const i
     const char *row_y = ptr[1] + j * stride[1][1];
     char *row_out = ptr[2] + j * stride[2][1];
     const i16 in_x = *(const i16_u *)row_x;
-    Q_IVDEP
+    Q_IVDEP_SHORT
     for (i64 i = 0; i < n0; i++) {
       const i16 in_y = ((const i16_u *)row_y)[i];
       const i16 t3 = q_shr_i16(in_x, in_y);

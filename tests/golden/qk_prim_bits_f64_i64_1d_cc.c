@@ -9,7 +9,7 @@ void Q_NAME(qk_prim_bits_f64_i64_1d_cc)(char *const *ptr, const i64 (*stride)[2]
   {
     const char *row_x = ptr[0];
     char *row_out = ptr[1];
-    Q_IVDEP
+    Q_IVDEP_SHORT
     for (i64 i = 0; i < n0; i++) {
       const f64 in_x = ((const f64_u *)row_x)[i];
       const i64 t2 = (i64)q_bits_f64(in_x);

@@ -13,7 +13,7 @@ void Q_NAME(qk_where_bool_b16_b16_b16_2d_cccc)(char *const *ptr, const i64 (*str
     const char *row_x = ptr[1] + j * stride[1][1];
     const char *row_y = ptr[2] + j * stride[2][1];
     char *row_out = ptr[3] + j * stride[3][1];
-    Q_IVDEP
+    Q_IVDEP_SHORT
     for (i64 i = 0; i < n0; i++) {
       const m8 in_condition = Q_MASK(m8, ((const bool_s_u *)row_condition)[i] != 0);
       const u16 in_x = ((const u16_u *)row_x)[i];

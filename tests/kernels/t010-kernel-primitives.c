@@ -358,10 +358,10 @@ static void check_moves(const build *b, rng *r) {
   group_end();
 }
 
-/* What has a loop of its own, a division of 64 bits below AVX-512, or replaces hardware. */
+/* What has a loop of its own, a division or a count of bits of 64 bits below AVX-512, or replaces hardware. */
 static int may_be_scalar(const build *b, const subject_loop *l) {
   int is_division = !strcmp(l->op, "quot") || !strcmp(l->op, "rem"), is_wide = strstr(l->a, "64") && !strstr(b->path, "v4");
-  return !strcmp(l->op, "fma_soft") || !strcmp(l->op, "gcd") || (is_division && (*l->a == 'f' || is_wide));
+  return !strcmp(l->op, "fma_soft") || !strcmp(l->op, "gcd") || (is_division && (*l->a == 'f' || is_wide)) || (!strcmp(l->op, "count_bits") && is_wide);
 }
 
 /* <object>.remarks, where there is one: what the compiler said of its loops. All others must be vectorised. */

@@ -65,6 +65,8 @@ local SCALAR = {
   { "^qk_trunc_divide_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
   { "^qk_remainder_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
   { "^qk_fmod_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },
+  { "^qk_bitwise_count_[iu]64_", below = "v4", why = "the instruction for one number is quicker" },
+  { "^qk_prim_count_bits_[iu]64_", below = "v4", why = "the instruction for one number is quicker" },
   { "^qk_fmod_f", place = 2, why = "a loop of its own for each element" },
   { "^qk_remainder_f", place = 2, why = "a loop of its own for each element" },
   { "^qk_divmod_[iu]64_", below = "v4", why = "no instruction converts vectors of 64 bits" },

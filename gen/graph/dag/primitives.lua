@@ -319,6 +319,14 @@ primitive {
 }
 
 primitive {
+  name = "count_bits", arguments = 1, takes = "integer", call = true, signless = true, family = "bits",
+  doc = "How many bits are 1.",
+  fold = function(x, _, t) return arithmetic.count_bits(x, t) end,
+  c = { integer = "q_count_bits_$t($1)" },
+  cuda = { integer = "q_count_bits_$t($1)" },
+}
+
+primitive {
   name = "lnot", arguments = 1, takes = "bool", prefix = "!", family = "bits",
   doc = "Whether the condition does not hold.",
   simplify = function(dag, _, args) return is_const(args[1]) and dag:constant("bool", 1 - args[1].value) or nil end,

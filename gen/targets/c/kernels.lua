@@ -16,6 +16,7 @@ local far = require "gen.targets.c.far"
 local strips = require "gen.targets.c.strips"
 local variants = require "gen.targets.variants"
 local operands_of = require "gen.targets.operands"
+local ordered = require "gen.targets.c.ordered"
 local signs = require "gen.targets.signs"
 
 local M = {}
@@ -83,10 +84,11 @@ local function kept(list, operands)
   return result
 end
 
+M.SHORT = 3 -- operations of a contiguous loop that takes two vectors between jumps
 M.DEEP = 40 -- operations that wait for one another: more than a processor overlaps with those of the next elements
 
 -- The pragma before a kernel's loops, a special one with casts of a dtype that is cast in blocks; and the pragma before its main loop,
--- a special one if the body is deep.
+-- a special one if the body is deep, or short.
 local function loop_pragmas(types, record, nodes)
   local has_casts, is_stored = false, false
   for _, node in ipairs(nodes) do
@@ -95,7 +97,8 @@ local function loop_pragmas(types, record, nodes)
   end
   for _, dtype in ipairs(record.dtypes) do has_casts = has_casts or (types.by_name[dtype].casts_in_blocks and not is_stored) end
   if has_casts then return "Q_IVDEP_F16", "Q_IVDEP_F16" end
-  return "Q_IVDEP", dag_of.depth(nodes) > M.DEEP and "Q_IVDEP_DEEP" or "Q_IVDEP"
+  local is_short = #nodes > 0 and not record.classes:find "s" and variants.weight_of(nodes) <= M.SHORT
+  return "Q_IVDEP", dag_of.depth(nodes) > M.DEEP and "Q_IVDEP_DEEP" or is_short and "Q_IVDEP_SHORT" or "Q_IVDEP"
 end
 
 -- The number of elements of a block; the rare path is taken or not for a block as a whole.
@@ -454,7 +457,7 @@ end
 -- One kernel's function. templates: of M.sources; tables: list -> C name; prefix: before its name, or nil: the library's
 function M.kernel(types, record, dag, templates, tables, prefix)
   local name, values = record.template, nil
-  dag = dag and signs.dag(types, record, dag) or dag
+  dag = dag and (signs.dag(types, record, dag) or ordered.dag(types, record, dag)) or dag
   if dag then
     name, values = elementwise_values(types, record, dag, templates, tables)
   elseif record.values then

@@ -43,6 +43,8 @@
 /* For a loop with a long chain of dependent operations, not over strips: two vectors are interleaved. exp(exp(exp(x))) takes 0.8 of the
    time; bodies with many independent operations take 1.0 to 1.05 of it. */
 #define Q_IVDEP_DEEP _Pragma("clang loop vectorize(assume_safety) interleave_count(2)")
+/* The same for a loop of few operations, which Clang interleaves of itself. */
+#define Q_IVDEP_SHORT Q_IVDEP
 #else
 /* fp-contract is a law. The others are for speed where our flags are not given: they let sqrt, floor, trunc and selects vectorise and
    keep copy loops from becoming calls of memcpy. no-trapping-math licenses the pairing of casts that q_zero prevents. */
@@ -50,6 +52,8 @@
 #define Q_IVDEP _Pragma("GCC ivdep")
 #define Q_IVDEP_F16 Q_IVDEP
 #define Q_IVDEP_DEEP Q_IVDEP
+/* For a loop of few operations, contiguous: two vectors between jumps. In L1 most take 0.5 to 0.9 of the time. */
+#define Q_IVDEP_SHORT _Pragma("GCC ivdep") _Pragma("GCC unroll 2")
 #endif
 
 /* always_inline: a call left in an inner loop would keep it from vectorising. */
@@ -389,8 +393,13 @@ Q_INTEGER_SHIFTED(u32, u32, 32)
 Q_INTEGER_SHIFTED(u64, u64, 64)
 #undef Q_INTEGER_SHIFTED
 
-#define Q_INTEGER_SIGNED(X, U, BITS)                         \
-  Q_FN X q_abs_##X(X a) { return a < 0 ? q_neg_##X(a) : a; } \
+/* What GCC makes one instruction of, for 32 bits two: of the least i32 the builtin is undefined. */
+Q_FN i8 q_abs_i8(i8 a) { return (i8)__builtin_abs(a); }
+Q_FN i16 q_abs_i16(i16 a) { return (i16)__builtin_abs(a); }
+Q_FN i32 q_abs_i32(i32 a) { return q_max_i32(a, q_neg_i32(a)); }
+Q_FN i64 q_abs_i64(i64 a) { return a < 0 ? q_neg_i64(a) : a; }
+
+#define Q_INTEGER_SIGNED(X, U, BITS) \
   Q_FN X q_shr_##X(X a, X n) { return q_shrc_##X(a, (U)n < BITS ? n : (X)(BITS - 1)); }
 Q_INTEGER_SIGNED(i16, u16, 16)
 Q_INTEGER_SIGNED(i32, u32, 32)
@@ -417,7 +426,6 @@ Q_SHIFT_BYTE(left, <<)
 Q_SHIFT_BYTE(right, >>)
 #undef Q_SHIFT_BYTE
 Q_FN u8 q_abs_u8(u8 a) { return a; }
-Q_FN i8 q_abs_i8(i8 a) { return a < 0 ? q_neg_i8(a) : a; }
 Q_FN u8 q_shl_u8(u8 a, u8 n) { return q_shift_left_u8(a, n); }
 Q_FN u8 q_shr_u8(u8 a, u8 n) { return q_shift_right_u8(a, n); }
 Q_FN i8 q_shl_i8(i8 a, i8 n) { return (i8)q_shift_left_u8((u8)a, (u8)n); }
@@ -520,6 +528,46 @@ Q_GCD(u16, u16, u32, __builtin_ctz)
 Q_GCD(u32, u32, u32, __builtin_ctz)
 Q_GCD(u64, u64, u64, __builtin_ctzll)
 #undef Q_GCD
+
+/* ---- Bits that are 1 ---- */
+
+/* Clang has vector code for its builtin at every level. For GCC bits are added up: those of pairs, of groups of four, of bytes, then of all
+   bytes by shifts. Of 64 bits, below AVX-512, the instruction for one number is quicker than that in vectors. */
+#if defined(__clang__)
+Q_FN u8 q_count_bits_u8(u8 x) { return (u8)__builtin_popcount(x); }
+Q_FN u16 q_count_bits_u16(u16 x) { return (u16)__builtin_popcount(x); }
+Q_FN u32 q_count_bits_u32(u32 x) { return (u32)__builtin_popcount(x); }
+#else
+#define Q_COUNT_IN_BYTES(U, SUM)                                                                                                 \
+  Q_FN U q_count_bits_##U(U x) {                                                                                                 \
+    const U a = (U)(x - ((x >> 1) & (U)0x5555555555555555)), in_pairs = (U)0x3333333333333333, in_bytes = (U)0x0f0f0f0f0f0f0f0f; \
+    const U b = (U)((a & in_pairs) + ((a >> 2) & in_pairs));                                                                     \
+    const U c = (U)((b + (b >> 4)) & in_bytes);                                                                                  \
+    return SUM;                                                                                                                  \
+  }
+Q_FN u16 q_add_bytes_u16(u16 c) { return (u16)((c + (c >> 8)) & 0x1f); }
+Q_FN u32 q_add_bytes_u32(u32 c) {
+  const u32 d = c + (c >> 8);
+  return (d + (d >> 16)) & 0x3f;
+}
+Q_COUNT_IN_BYTES(u8, c)
+Q_COUNT_IN_BYTES(u16, q_add_bytes_u16(c))
+Q_COUNT_IN_BYTES(u32, q_add_bytes_u32(c))
+#endif
+#if defined(__clang__) || (defined(__POPCNT__) && !defined(__AVX512F__))
+Q_FN u64 q_count_bits_u64(u64 x) { return (u64)__builtin_popcountll(x); }
+#else
+Q_FN u64 q_add_bytes_u64(u64 c) {
+  const u64 d = c + (c >> 8), e = d + (d >> 16);
+  return (e + (e >> 32)) & 0x7f;
+}
+Q_COUNT_IN_BYTES(u64, q_add_bytes_u64(c))
+#endif
+#undef Q_COUNT_IN_BYTES
+Q_FN i8 q_count_bits_i8(i8 x) { return (i8)q_count_bits_u8((u8)x); }
+Q_FN i16 q_count_bits_i16(i16 x) { return (i16)q_count_bits_u16((u16)x); }
+Q_FN i32 q_count_bits_i32(i32 x) { return (i32)q_count_bits_u32((u32)x); }
+Q_FN i64 q_count_bits_i64(i64 x) { return (i64)q_count_bits_u64((u64)x); }
 
 /* ---- Remainder of floats ---- */
 

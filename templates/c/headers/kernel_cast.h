@@ -47,7 +47,7 @@ Q_FN f64 q_cast_bool_f64(bool_s x) { return x != 0 ? 1.0 : 0.0; }
 
 /* ---- Between floats ---- */
 
-Q_FN f64 q_cast_f32_f64(f32 x) { return q_canon_f64((f64)x); }
+Q_FN f64 q_cast_f32_f64(f32 x) { return (f64)q_canon_f32(x); } /* fewer elements in a vector of f64 */
 Q_FN f32 q_cast_f64_f32(f64 x) { return q_canon_f32((f32)x); }
 
 /* q_f16_f32 leaves NaN payloads; q_f32_f16 takes numbers (a NaN becomes some NaN or infinity).

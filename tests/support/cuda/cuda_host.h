@@ -74,6 +74,9 @@ QC_TWIN u64 __umul64hi(u64 a, u64 b) {
   return (u64)((u128)a * b >> 64);
 }
 
+QC_TWIN i32 __popc(u32 x) { return __builtin_popcount(x); }
+QC_TWIN i32 __popcll(u64 x) { return __builtin_popcountll(x); }
+
 QC_TWIN f32 qc_abs_f32(f32 x) { return __uint_as_float(__float_as_uint(x) & 0x7fffffffu); }
 QC_TWIN f64 qc_abs_f64(f64 x) { return __longlong_as_double(__double_as_longlong(x) & 0x7fffffffffffffffll); }
 QC_TWIN i64 qc_multiply_wide(i32 a, i32 b) { return (i64)a * b; }

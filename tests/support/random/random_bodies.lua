@@ -98,7 +98,7 @@ local function integer_expression(names, t, depth)
       return string.format("(%s)(%s %s %s)", t, e(), pick { "<<", ">>" },
                            expression(names, pick { t, "i32", "u8", "i64", "u64" }, depth - 1))
     end,
-    function() return string.format("%s(%s)", pick { "-", "~", "abs" }, e()) end,
+    function() return string.format("%s(%s)", pick { "-", "~", "abs", "count_bits" }, e()) end,
     function() return string.format("%s(%s, %s)", pick { "maximum", "minimum", "quot", "rem", "gcd" }, e(), e()) end,
     function() return string.format("%s(%s, %s)", pick { "quot", "rem", "gcd" }, e(), e()) end,
     function() return string.format("(%s ? %s : %s)", condition(names, t, depth - 1), e(), e()) end,

@@ -35,6 +35,7 @@ static const rule rules[] = {
     {"cast", 1, ANY, '=', 0},
     {"ceil", 1, FLOAT, 's', 1},
     {"copysign", 2, FLOAT, 's', 1},
+    {"count_bits", 1, INTEGER, 's', 1},
     {"div", 2, FLOAT, 's', 0},
     {"eq", 2, ANY, 'b', 0},
     {"floor", 1, FLOAT, 's', 1},
@@ -103,6 +104,9 @@ static inline uint64_t primitive_of_integers(const char *op, int bits, int is_si
   else if (!strcmp(op, "or")) r = x | y;
   else if (!strcmp(op, "xor")) r = x ^ y;
   else if (!strcmp(op, "not")) r = ~x;
+  else if (!strcmp(op, "count_bits")) {
+    for (int bit = 0; bit < bits; bit++) r += a >> bit & 1;
+  }
   else if (!strcmp(op, "quot")) r = y ? x / y : 0;
   else if (!strcmp(op, "rem")) r = y ? x % y : 0;
   else if (!strcmp(op, "gcd")) r = greatest_divisor(x < 0 ? -x : x, y < 0 ? -y : y);
