@@ -17,7 +17,7 @@ static const f32 q_table_log_lo[16] __attribute__((aligned(64))) = {
   0x1.d044fcp-19f, -0x1.1f8c76p-18f, -0x1.7109fap-20f, -0x1.cbcecap-18f,
 };
 
-/* log: log(x) (dsl/unary.lua:39, dsl/math/log.lua, templates/c/elementwise_rare_strips.c.in) */
+/* log: log(x) (dsl/unary.lua:40, dsl/math/log.lua, templates/c/elementwise_rare_strips.c.in) */
 void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;
@@ -36,20 +36,21 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
       f32_u *const to_0 = is_apart ? (f32_u *)row_out + start : block_0;
       {
         i64 k = 0;
-        u32 most_0_of[Q_STRIP_32] = {0};
-        for (; k + Q_STRIP_32 <= m; k += Q_STRIP_32) {
+        u32 most_0_of[Q_WIDE_32] = {0};
+#if Q_STRIP_BYTES >= 64
+        for (; k + Q_WIDE_32 <= m; k += Q_WIDE_32) {
           const i64 first = start + k;
           (void)first;
-          u32 at_12_2[Q_STRIP_32];
-          u32 kept_t2[Q_STRIP_32];
-          u32 kept_log_bits_f32[Q_STRIP_32];
-          f32 kept_t16[Q_STRIP_32];
-          f32 kept_t13[Q_STRIP_32];
-          f32 kept_t19[Q_STRIP_32];
-          f32 strip_x[Q_STRIP_32];
-          q_take_f32_32(strip_x, (const f32_u *)row_x + first);
-          Q_IVDEP_STRIP
-          for (int l = 0; l < Q_STRIP_32; l++) {
+          u32 at_12_2[Q_WIDE_32];
+          u32 kept_t2[Q_WIDE_32];
+          u32 kept_log_bits_f32[Q_WIDE_32];
+          f32 kept_t16[Q_WIDE_32];
+          f32 kept_t13[Q_WIDE_32];
+          f32 kept_t19[Q_WIDE_32];
+          f32 strip_x[Q_WIDE_32];
+          Q_EACH_VECTOR(32) q_take_f32_32(strip_x + q_part, (const f32_u *)row_x + first + q_part);
+          Q_IVDEP_WIDE
+          for (int l = 0; l < Q_WIDE_32; l++) {
             const f32 in_x = strip_x[l];
             const u32 t2 = (u32)q_raw_f32(in_x);
             const u32 log_bits_f32 = q_sub_u32(t2, 0x3f440000u);
@@ -58,11 +59,11 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
             kept_t2[l] = t2;
             kept_log_bits_f32[l] = log_bits_f32;
           }
-          q_lookup_f32_16_32(kept_t16, q_table_log_hi, at_12_2);
-          q_lookup_f32_16_32(kept_t13, q_table_log_c, at_12_2);
-          q_lookup_f32_16_32(kept_t19, q_table_log_lo, at_12_2);
-          Q_IVDEP_STRIP
-          for (int l = 0; l < Q_STRIP_32; l++) {
+          Q_EACH_VECTOR(32) q_lookup_f32_16_32(kept_t16 + q_part, q_table_log_hi, at_12_2 + q_part);
+          Q_EACH_VECTOR(32) q_lookup_f32_16_32(kept_t13 + q_part, q_table_log_c, at_12_2 + q_part);
+          Q_EACH_VECTOR(32) q_lookup_f32_16_32(kept_t19 + q_part, q_table_log_lo, at_12_2 + q_part);
+          Q_IVDEP_WIDE
+          for (int l = 0; l < Q_WIDE_32; l++) {
             const u32 log_bits_f32 = kept_log_bits_f32[l];
             const f32 t16 = kept_t16[l];
             const u32 t2 = kept_t2[l];
@@ -91,7 +92,62 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
             to_0[k + l] = y;
           }
         }
-        for (int l = 0; l < Q_STRIP_32; l++) most_0 = q_more_u32(most_0, most_0_of[l]);
+#endif
+        for (; k + Q_STRIP_32 <= m; k += Q_STRIP_32) {
+          const i64 first = start + k;
+          (void)first;
+          u32 at_12_2_2[Q_STRIP_32];
+          u32 kept_t2_2[Q_STRIP_32];
+          u32 kept_log_bits_f32_2[Q_STRIP_32];
+          f32 kept_t16_2[Q_STRIP_32];
+          f32 kept_t13_2[Q_STRIP_32];
+          f32 kept_t19_2[Q_STRIP_32];
+          f32 strip_x[Q_STRIP_32];
+          q_take_f32_32(strip_x, (const f32_u *)row_x + first);
+          Q_IVDEP_STRIP
+          for (int l = 0; l < Q_STRIP_32; l++) {
+            const f32 in_x = strip_x[l];
+            const u32 t2 = (u32)q_raw_f32(in_x);
+            const u32 log_bits_f32 = q_sub_u32(t2, 0x3f440000u);
+            const u32 t12 = q_shrc_u32(log_bits_f32, 0x13u);
+            at_12_2_2[l] = (u32)t12;
+            kept_t2_2[l] = t2;
+            kept_log_bits_f32_2[l] = log_bits_f32;
+          }
+          q_lookup_f32_16_32(kept_t16_2, q_table_log_hi, at_12_2_2);
+          q_lookup_f32_16_32(kept_t13_2, q_table_log_c, at_12_2_2);
+          q_lookup_f32_16_32(kept_t19_2, q_table_log_lo, at_12_2_2);
+          Q_IVDEP_STRIP
+          for (int l = 0; l < Q_STRIP_32; l++) {
+            const u32 log_bits_f32 = kept_log_bits_f32_2[l];
+            const f32 t16 = kept_t16_2[l];
+            const u32 t2 = kept_t2_2[l];
+            const f32 t13 = kept_t13_2[l];
+            const f32 t19 = kept_t19_2[l];
+            const u32 t6 = (u32)(log_bits_f32 & 0xff800000u);
+            const i32 t7 = q_cast_u32_i32(t6);
+            const f32 log_exponent = q_cast_i32_f32(t7);
+            const f32 k_2 = q_fma_f32(log_exponent, 0x1.62e4p-24f, t16);
+            const u32 t9 = q_sub_u32(t2, t6);
+            const f32 log_mantissa = q_from_f32((u32)t9);
+            const f32 r = q_fma_f32(log_mantissa, t13, -1.0f);
+            const f32 u = k_2 + r;
+            const f32 t32 = r * r;
+            const f32 t27 = q_fma_f32(r, 0x1.9a10cep-3f, -0x1.003cc8p-2f);
+            const f32 t29 = q_fma_f32(r, t27, 0x1.55555p-2f);
+            const f32 q = q_fma_f32(r, t29, -0x1.fffffcp-2f);
+            const f32 k_lo = q_fma_f32(log_exponent, 0x1.7f7d1cp-43f, t19);
+            const f32 t23 = k_2 - u;
+            const f32 ul = t23 + r;
+            const f32 t33 = k_lo + ul;
+            const f32 t34 = q_fma_f32(t32, q, t33);
+            const f32 y = u + t34;
+            const u32 t37 = q_sub_u32(t2, 0x800000u);
+            most_0_of[l] = q_most_u32(most_0_of[l], t37, 0x7effffffu);
+            to_0[k + l] = y;
+          }
+        }
+        for (int l = 0; l < Q_WIDE_32; l++) most_0 = q_more_u32(most_0, most_0_of[l]);
         for (; k < m; k++) {
           Q_NOT_VECTORISED;
           const i64 i = start + k;

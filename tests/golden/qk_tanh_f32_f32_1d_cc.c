@@ -19,7 +19,7 @@ static const f32 q_table_tanh_at[32] __attribute__((aligned(64))) = {
   0x1.20038p+0f, 0x1.6002bp+0f, 0x1.9fff1p+0f, 0x1.e00076p+0f,
 };
 
-/* tanh: tanh(x) (dsl/unary.lua:49, dsl/math/tanh.lua, templates/c/elementwise_strips.c.in) */
+/* tanh: tanh(x) (dsl/unary.lua:51, dsl/math/tanh.lua, templates/c/elementwise_strips.c.in) */
 void Q_NAME(qk_tanh_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], const i64 n[2], const void *params) {
   Q_KERNEL_ENTRY;
   (void)ptr, (void)stride, (void)n, (void)params;
@@ -31,11 +31,63 @@ void Q_NAME(qk_tanh_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], con
     const char *row_x = ptr[0];
     char *row_out = ptr[1];
     i64 first = 0;
+#if Q_STRIP_BYTES >= 64
+    for (; first + Q_WIDE_32 <= n0; first += Q_WIDE_32) {
+      u32 at_10_2[Q_WIDE_32];
+      i32 kept_bits[Q_WIDE_32];
+      f32 kept_h[Q_WIDE_32];
+      f32 kept_b[Q_WIDE_32];
+      f32 strip_x[Q_WIDE_32];
+      Q_EACH_VECTOR(32) q_take_f32_32(strip_x + q_part, (const f32_u *)row_x + first + q_part);
+      Q_IVDEP_WIDE
+      for (int l = 0; l < Q_WIDE_32; l++) {
+        const f32 in_x = strip_x[l];
+        const f32 t2 = q_abs_f32(in_x);
+        const i32 t3 = (i32)q_raw_f32(t2);
+        const i32 bits = q_min_i32(t3, 1091672474);
+        const i32 t7 = q_max_i32(bits, 1031798783);
+        const u32 t8 = q_cast_i32_u32(t7);
+        const u32 i_2 = q_shrc_u32(t8, 0x15u);
+        at_10_2[l] = (u32)i_2;
+        kept_bits[l] = bits;
+      }
+      Q_EACH_VECTOR(32) q_lookup_f32_32_32(kept_h + q_part, q_table_tanh_of, at_10_2 + q_part);
+      Q_EACH_VECTOR(32) q_lookup_f32_32_32(kept_b + q_part, q_table_tanh_at, at_10_2 + q_part);
+      Q_IVDEP_WIDE
+      for (int l = 0; l < Q_WIDE_32; l++) {
+        const f32 in_x = strip_x[l];
+        const f32 h = kept_h[l];
+        const i32 bits = kept_bits[l];
+        const f32 b = kept_b[l];
+        const m32 t29 = Q_MASK(m32, in_x == in_x);
+        const f32 t23 = -(h);
+        const f32 t25 = q_fma_f32(t23, h, 1.0f);
+        const f32 t13 = q_from_f32((u32)bits);
+        const f32 u = t13 - b;
+        const f32 z = u * u;
+        const f32 t16 = z * u;
+        const f32 t19 = q_fma_f32(-0x1.9517e4p-5f, z, 0x1.10d876p-3f);
+        const f32 t21 = q_fma_f32(t19, z, -0x1.555542p-2f);
+        const f32 t = q_fma_f32(t16, t21, u);
+        const f32 t26 = q_fma_f32(h, t, 1.0f);
+        const f32 t27 = t25 / t26;
+        const f32 y = q_fma_f32(t27, t, h);
+        const u32 t30 = (u32)q_raw_f32(y);
+        const u32 t31 = (u32)q_raw_f32(in_x);
+        const u32 t33 = (u32)(t31 & 0x80000000u);
+        const u32 t34 = (u32)(t30 | t33);
+        const f32 t35 = q_from_f32((u32)t34);
+        const f32 tanh = q_sel_f32(t29, t35, q_from_f32(0x7fc00000u));
+        const i64 i = first + l;
+        ((f32_u *)row_out)[i] = tanh;
+      }
+    }
+#endif
     for (; first + Q_STRIP_32 <= n0; first += Q_STRIP_32) {
-      u32 at_10_2[Q_STRIP_32];
-      i32 kept_bits[Q_STRIP_32];
-      f32 kept_h[Q_STRIP_32];
-      f32 kept_b[Q_STRIP_32];
+      u32 at_10_2_2[Q_STRIP_32];
+      i32 kept_bits_2[Q_STRIP_32];
+      f32 kept_h_2[Q_STRIP_32];
+      f32 kept_b_2[Q_STRIP_32];
       f32 strip_x[Q_STRIP_32];
       q_take_f32_32(strip_x, (const f32_u *)row_x + first);
       Q_IVDEP_STRIP
@@ -47,17 +99,17 @@ void Q_NAME(qk_tanh_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], con
         const i32 t7 = q_max_i32(bits, 1031798783);
         const u32 t8 = q_cast_i32_u32(t7);
         const u32 i_2 = q_shrc_u32(t8, 0x15u);
-        at_10_2[l] = (u32)i_2;
-        kept_bits[l] = bits;
+        at_10_2_2[l] = (u32)i_2;
+        kept_bits_2[l] = bits;
       }
-      q_lookup_f32_32_32(kept_h, q_table_tanh_of, at_10_2);
-      q_lookup_f32_32_32(kept_b, q_table_tanh_at, at_10_2);
+      q_lookup_f32_32_32(kept_h_2, q_table_tanh_of, at_10_2_2);
+      q_lookup_f32_32_32(kept_b_2, q_table_tanh_at, at_10_2_2);
       Q_IVDEP_STRIP
       for (int l = 0; l < Q_STRIP_32; l++) {
         const f32 in_x = strip_x[l];
-        const f32 h = kept_h[l];
-        const i32 bits = kept_bits[l];
-        const f32 b = kept_b[l];
+        const f32 h = kept_h_2[l];
+        const i32 bits = kept_bits_2[l];
+        const f32 b = kept_b_2[l];
         const m32 t29 = Q_MASK(m32, in_x == in_x);
         const f32 t23 = -(h);
         const f32 t25 = q_fma_f32(t23, h, 1.0f);

@@ -31,21 +31,22 @@ for line in io.lines(build .. "/generated/sources.txt") do
 end
 if #files == 0 then tap.skip_all("no generated kernels under " .. folder) end
 
--- Where each kernel's loops stand: list of { line, name, place among the kernel's, packs }, the line after a Q_IVDEP. packs: whether it
--- is vector code where Q_PACKS_BOOLS is set, or where it is not; nil: in either case.
+-- Where each kernel's loops stand: list of { line, name, place among the kernel's, packs, least }, the line after a Q_IVDEP. packs: whether it
+-- is vector code where Q_PACKS_BOOLS is set, or where it is not; nil: in either case. least: the bytes of a vector that it is compiled for, at least.
 local function loops_of(file)
-  local loops, name, number, place, is_packing = {}, nil, 0, 0, false
+  local loops, name, number, place, is_packing, least = {}, nil, 0, 0, false, 0
   for line in io.lines(file) do
     number = number + 1
     local begins = line:match "Q_NAME%((qk_[%w_]+)%)" or line:match "Q_NAME%(q_elements_(qk_[%w_]+)%)%(char"
     begins = begins or line:match "^Q_FN .-[%s%*](q_[%w_]+)%(" -- what kernels call, inlined
     if begins then name, place = begins, 0 end
     is_packing = line:find "^#if Q_PACKS_BOOLS" or is_packing and not line:find "^#endif"
+    least = tonumber(line:match "^#if Q_STRIP_BYTES >= (%d+)") or line:find "^#endif" and 0 or least
     if line:find "^%s*Q_IVDEP" then
       local packs = nil
       if is_packing then packs = true elseif line:find "Q_IVDEP_BOOLS" then packs = false end
       place = place + 1
-      loops[#loops + 1] = { line = number + 1, name = name, place = place, packs = packs }
+      loops[#loops + 1] = { line = number + 1, name = name, place = place, packs = packs, least = least }
     end
   end
   return loops
@@ -99,6 +100,7 @@ local COMPILERS = {
     remark = "-fno-ipa-icf -fopt-info-vec-optimized " .. flags.gcc },
   { name = "clang-19", remark = "-Rpass=loop-vectorize", pattern = "%.c:(%d+):%d+: remark: vectorized loop" },
 }
+local BYTES = { v3 = 32, v4 = 64 } -- of a vector
 local part = tap.test_part(45)
 
 -- An object of a file for a level, and the compiler's remarks.
@@ -154,6 +156,7 @@ for number, compiler in ipairs(COMPILERS) do
         end
         for _, loop in ipairs(loops_of(file)) do
           local is_met = loop.packs == nil or loop.packs == (compiler.name == "gcc" and level < "v4")
+          is_met = is_met and loop.least <= BYTES[level]
           if not is_strided(loop.name) and is_met then
             n_loops = n_loops + 1
             if not vectorised[loop.line] and not may_be_scalar(loop.name, level, loop.place) then

@@ -2,52 +2,62 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of dsl/math/gelu.lua, f32. Needs mpmath; runs for some seconds.
 
-G(z) = 2 e^(z^2/2) Phi(-z) = c0 (1 + c1 u + ... + c6 u^6), u = z - b: one b, c0, c1, ... for each interval of z + 1.1875 that the
-exponent and two more bits of it tell apart. b lies near the middle where G(b) is nearly a float; in the first interval it is 0.
-The coefficients are fitted and rounded as in erf.py; the error is relative to G.
+e^(-z^2/2) is taken as 2^(K z^2 / 16) with K rounded, and G has the rest:
 
-e^r: T is 2^(j/16), rounded, and E the logarithm of what that left out.
+    G(z) = 2 Phi(-z) / 2^((K z^2 + S) / 16) = C0 (1 + C1 u + ... + C6 u^6),    u = z - b
+
+one b, C0, C1, ... for each interval of z + 1 that the exponent and two more bits of it tell apart. C0 has 19 bits, so that its
+product with 2^k (1 + j/16) is exact; b is the f32 nearest to where G is C0, for the C0 for which that fits best. The other
+coefficients are fitted and rounded as in erf.py; the error is relative to G. S centres the table R: R_j = j - 16 log2(1 + j/16) + S.
 """
-from mpmath import mpf, floor, log, ldexp
+from mpmath import mpf, erfc, exp, findroot, floor, ldexp, log, sqrt
 
-from erf import exponential, fit, gelu_scaled as scaled, rounded
+from erf import fit, rounded
 
 INTERVALS = 16
 ORDER = 6
+BITS = 19
+K = rounded(-8 / log(2), 24)
+SHIFT = mpf('0.6875')
+END = mpf('14.6')
 
 
-def ulp(x):
-    """Of an f32."""
-    return ldexp(mpf(1), int(floor(log(x, 2))) - 23)
-
-
-def lost(x):
-    """By how many ULPs x is no f32."""
-    return abs(x - rounded(x, 24)) / ulp(x)
+def scaled(z):
+    return exp(-K * z * z * log(2) / 16) * erfc(z / sqrt(2)) * 2**(-SHIFT / 16)
 
 
 def node(low, high):
-    if low == 0:
-        return mpf(0)
-    middle = rounded((low + high) / 2, 24)
-    step = ulp(middle)
-    slope = (scaled(middle + step) - scaled(middle)) / step
-    guess = sorted(range(-3000, 3000), key=lambda k: lost(scaled(middle) + slope * step * k))[:60]
-    return min((middle + step * k for k in guess), key=lambda b: lost(scaled(b)))
+    """b and C0; how far G(b) is from C0."""
+    middle = (scaled(low) + scaled(high)) / 2
+    step = ldexp(mpf(1), int(floor(log(middle, 2))) + 1 - BITS)
+    found = []
+    for k in range(-60, 61):
+        c0 = rounded(middle, BITS) + step * k
+        if scaled(high) < c0 < scaled(low):
+            b = rounded(findroot(lambda z: log(scaled(z) / c0), (low + high) / 2), 24)
+            if low <= b <= high:
+                found.append((abs(scaled(b) / c0 - 1), b, c0))
+    return min(found)
 
 
 def entry(low, high):
-    b = node(low, high)
-    g0 = scaled(b)
-    f = lambda u: (scaled(b + u) / g0 - 1) / u if u else (scaled(b + mpf(2)**-40) / g0 - 1) * 2**40
-    weight = lambda u: u * g0 / scaled(b + u)
+    left, b, c0 = node(low, high)
+    near = mpf(2)**-40
+    f = lambda u: (scaled(b + u) / c0 - 1) / u if u else (scaled(b + near) / scaled(b) - 1) / near
+    weight = lambda u: u * c0 / scaled(b + u)
     c, error = fit(f, weight, low - b, high - b, ORDER - 1, 24)
-    return [b, rounded(g0, 24)] + c, error, lost(g0)
+    return [b, c0] + c, error, left
+
+
+def power(degree, edge):
+    """2^(r/16) = 1 + r (D1 + D2 r + ...) for |r| <= edge; error relative to it."""
+    f = lambda r: (2**(r / 16) - 1) / r if r else log(2) / 16
+    return fit(f, lambda r: r / 2**(r / 16), -edge, edge, degree - 1, 24)
 
 
 def hexadecimal(x):
-    mantissa, power = float(x).hex().split('p')
-    return (mantissa.rstrip('0').rstrip('.') if x else '0x0') + 'p' + power.lstrip('+')
+    mantissa, exponent = float(x).hex().split('p')
+    return (mantissa.rstrip('0').rstrip('.') if x else '0x0') + 'p' + exponent.lstrip('+')
 
 
 def table(name, values):
@@ -61,22 +71,18 @@ def main():
     rows = [[mpf(0)] * (ORDER + 2) for _ in range(INTERVALS)]
     for e in range(4):
         for k in range(4):
-            low, high = (ldexp(mpf(1) + mpf(j) / 4, e) - mpf('1.1875') for j in (k, k + 1))
+            low, high = (ldexp(mpf(1) + mpf(j) / 4, e) - 1 for j in (k, k + 1))
             if high <= 0:
                 continue
-            row, error, left = entry(max(low, mpf(0)), high)
-            print(f'-- [{float(low)}, {float(high)}): error 2^{error:.1f}, {float(left):.5f} ULP of G(b)')
+            row, error, left = entry(max(low, mpf(0)), min(high, END))
+            print(f'-- [{float(low)}, {float(high)}): error 2^{error:.1f}, of G(b) 2^{float(log(left, 2)):.1f}')
             rows[(12 + 4 * e + k) % INTERVALS] = row
     for k in range(ORDER + 2):
         table('GELU_AT' if k == 0 else f'GELU_C{k - 1}', [row[k] for row in rows])
-    powers = [mpf(2)**(mpf(j) / 16) for j in range(16)]
-    table('GELU_POWER', [rounded(p, 24) for p in powers])
-    table('GELU_POWER_LO', [rounded(log(p / rounded(p, 24)), 24) for p in powers])
-    c, error = exponential(1, 24, log(2) / 32 * mpf('1.01'))
-    print('e^r = 1 + r + r^2 (%s + %s r): error 2^%.1f' % (hexadecimal(c[0]), hexadecimal(c[1]), error))
-    unit = rounded(log(2) / 16, 16)
-    print('ln2/16:', hexadecimal(unit), hexadecimal(rounded(log(2) / 16 - unit, 24)))
-    print('16/ln2:', hexadecimal(rounded(16 / log(2), 24)))
+    table('GELU_REST', [rounded(j - 16 * log(1 + mpf(j) / 16, 2) + SHIFT, 24) for j in range(16)])
+    d, error = power(4, mpf('1.2'))
+    print('2^(r/16) = 1 + r (%s): error 2^%.1f' % (', '.join(map(hexadecimal, d)), error))
+    print('K:', hexadecimal(K))
 
 
 if __name__ == '__main__':

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 --
--- Loops over strips. A strip has as many elements as a vector. A body that looks up small tables is cut into stages: computation
--- of the indices, the lookups, computation with the items. Each stage is a short loop over the strip, which compilers turn into
--- one vector iteration. Between the loops are operations of templates/c/headers/kernel_strips.h, which compilers do not
--- vectorise: they would load each table[index] by itself, and GCC before 14 does not vectorise the casts of f16.
+-- Loops over strips. A strip has as many elements as a vector, a wide strip as many as two. A body that looks up small tables is cut into
+-- stages: computation of the indices, the lookups, computation with the items. Each stage is a short loop over the strip, which compilers
+-- turn into one vector iteration, or into two. Between the loops are operations of templates/c/headers/kernel_strips.h, which compilers do
+-- not vectorise: they would load each table[index] by itself, and GCC before 14 does not vectorise the casts of f16.
 
 local access = require "gen.targets.c.access"
 local dag_of = require "gen.graph.dag.dag"
@@ -18,6 +18,10 @@ local function is_lookup(node)
   local list = node.op == "lookup" and node.table
   return list and (list.type == "f32" or list.type == "f64") and SIZES[#list.items] or false
 end
+
+-- Of how many operations, each of which waits for the one before, a body has more that also gets a loop over wide strips: by the bits of
+-- the widest type. That takes 0.85 to 0.97 of the time: a processor does not overlap enough of such a body with the next vector's by itself.
+M.WIDE = { [32] = 8, [64] = 16 }
 
 -- The bits of the widest type of the computation, which determine the number of elements of a strip.
 local function width_of(types, roots)
@@ -111,8 +115,8 @@ function Cut:stage(s)
   table.move(own, 1, #own, #lines + 1, lines)
   for _, node in ipairs(self.list) do
     if is_lookup(node) and self.stage_of[node] == s then
-      lookups[#lookups + 1] = string.format("q_lookup_%s_%d_%d(%s, %s, %s);", node.table.type, #node.table.items, self.bits,
-                                            self:kept(node), self.options.tables[node.table], self:indices_of(node))
+      lookups[#lookups + 1] = string.format("q_lookup_%s_%d_%d(%s%s, %s, %s%s);", node.table.type, #node.table.items, self.bits,
+                                            self:kept(node), self.part, self.options.tables[node.table], self:indices_of(node), self.part)
     elseif is_lookup(node) and self.stage_of[node] == s + 1 then
       local indices, t = self:indices_of(node), "u" .. self.types.by_name[node.table.type].bits
       if not self.has_indices[indices] then
@@ -127,14 +131,15 @@ end
 
 function Cut:array(t, name) self.arrays[#self.arrays + 1] = { type = t, name = name } end
 
--- The computation of `roots` as a Cut: { stages, arrays = list of { type, name }, bits = of the widest type, emitter = of the
--- last stage }. A stage has the texts of its lookups, before its loop; the loop's lines; inputs, the set of nodes of variable_of
--- that it reads; and keeps, the texts that store values in arrays for later stages. Loops count by l. variable_of: node -> name
--- of a variable that every stage can read; options: those of target_c.emit.
-local function cut_of(types, roots, variable_of, options)
+-- The computation of `roots` as a Cut: { stages, arrays = list of { type, name }, bits = of the widest type, part = what is added to an
+-- address for the part of a wide strip that is one vector, emitter = of the last stage }. A stage has the texts of its lookups, before its
+-- loop; the loop's lines; inputs, the set of nodes of variable_of that it reads; and keeps, the texts that store values in arrays for later
+-- stages. Loops count by l. variable_of: node -> name of a variable that every stage can read; options: those of target_c.emit.
+local function cut_of(types, roots, variable_of, options, is_wide)
   local self = setmetatable({ types = types, roots = roots, variable_of = variable_of, options = options, arrays = {},
                               is_kept = {}, has_indices = {}, index_arrays = {}, kept_arrays = {},
                               list = dag_of.order(roots, options.without_rare), bits = width_of(types, roots) }, Cut)
+  self.part = is_wide and " + q_part" or ""
   self.stage_of, self.last = stages_of(self.list, options.without_rare)
   local stages, emitter = {}, nil
   for s = 1, self.last do stages[s], emitter = self:stage(s) end
@@ -174,7 +179,7 @@ local function ends_of(types, loop, cut)
     cut:array(element, "give_" .. operand.short)
     at_end[#at_end + 1] = string.format("give_%s[l] = %s;", operand.short, value)
     local to = loop.is_rare and result.to .. " + k" or string.format("(%s_u *)%s + first", operand.element, operand.row)
-    after[#after + 1] = string.format("%s_%d(%s, give_%s);", store, cut.bits, to, operand.short)
+    after[#after + 1] = string.format("%s_%d(%s%s, give_%s%s);", store, cut.bits, to, cut.part, operand.short, cut.part)
   end
   for _, found in ipairs(loop.search) do
     at_end[#at_end + 1] = string.format("%s_of[l] = %s;", found.name, found.next_of)
@@ -214,26 +219,47 @@ local function take_inputs(types, loop, cut)
     end
     if is_taken and is_cast_in_blocks(types, operand, node) then
       cut:array("f32", "strip_" .. operand.short)
-      takes[#takes + 1] = string.format("q_widen_%d(strip_%s, (const %s_u *)%s + first, q_zero);", cut.bits, operand.short,
-                                        operand.element, operand.row)
+      takes[#takes + 1] = string.format("q_widen_%d(strip_%s%s, (const %s_u *)%s + first%s, q_zero);", cut.bits, operand.short, cut.part,
+                                        operand.element, operand.row, cut.part)
     elseif is_taken then
       cut:array(operand.element, "strip_" .. operand.short)
-      takes[#takes + 1] = string.format("q_take_%s_%d(strip_%s, (const %s_u *)%s + first);", operand.element, cut.bits,
-                                        operand.short, operand.element, operand.row)
+      takes[#takes + 1] = string.format("q_take_%s_%d(strip_%s%s, (const %s_u *)%s + first%s);", operand.element, cut.bits,
+                                        operand.short, cut.part, operand.element, operand.row, cut.part)
     end
   end
   return takes
 end
 
--- The values of templates/c/part_strip.c.in: { strip = the macro of a strip's length, arrays, takes, stages, gives }, for a strip
--- that begins at element `first` (of a block with rare paths: at k). loop: dag, operands, roots (outputs, and the values of the
--- search for rare blocks), is_rare, variable_of and options as in cut_of, search and results as in the loop without strips
-function M.loop(types, loop)
-  local cut = cut_of(types, loop.roots, loop.variable_of, loop.options)
+-- The bytes of a vector for which a loop over wide strips is compiled, at least; a lookup of f32 takes more registers than AVX2 has for two
+-- vectors.
+local function least_of(cut)
+  for _, node in ipairs(cut.bits == 32 and cut.list or {}) do
+    if is_lookup(node) then return 64 end
+  end
+  return 32
+end
+
+-- A loop over strips: { strip = the macro of a strip's length, is_wide, least = bytes of a vector that a loop over wide strips is for, at
+-- least, each = what precedes a statement for each vector, ivdep = the pragma before a loop over a strip, arrays, takes, stages, gives }
+local function loop_of(types, loop, is_wide)
+  local cut = cut_of(types, loop.roots, loop.variable_of, loop.options, is_wide)
   local at_end, gives = ends_of(types, loop, cut)
   local takes = take_inputs(types, loop, cut)
   cut.stages[#cut.stages].keeps = at_end
-  return { strip = "Q_STRIP_" .. cut.bits, arrays = cut.arrays, takes = takes, stages = cut.stages, gives = gives }
+  return { strip = (is_wide and "Q_WIDE_" or "Q_STRIP_") .. cut.bits, is_wide = is_wide, least = least_of(cut),
+           each = is_wide and string.format("Q_EACH_VECTOR(%d) ", cut.bits) or "", ivdep = is_wide and "Q_IVDEP_WIDE" or "Q_IVDEP_STRIP",
+           arrays = cut.arrays, takes = takes, stages = cut.stages, gives = gives }
+end
+
+-- The values of the templates of loops over strips: { strips = list of what part_strip.c.in takes, longest = the macro of the longest strip's
+-- length }. A strip begins at element `first` (of a block with rare paths: at k). loop: dag, operands, roots (outputs, and the values of the
+-- search for rare blocks), is_rare, variable_of and options as in cut_of, search and results as in the loop without strips
+function M.loop(types, loop)
+  local depth = dag_of.depth(dag_of.order(loop.roots, loop.options.without_rare))
+  local is_deep = depth > M.WIDE[width_of(types, loop.roots)]
+  local list = { is_deep and loop_of(types, loop, true) or nil }
+  list[#list + 1] = loop_of(types, loop, false)
+  return { strips = list, longest = list[1].strip }
 end
 
 return M

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_strips.h: the operations of loops over strips. A strip has as many elements as a vector of the widest type in the computation.
-   Arrays of that size, written by one short loop and read by the next, become registers. Between these loops are the operations that
-   compilers do not vectorise by themselves, above all lookups in tables of one or a few registers. */
+/* kernel_strips.h: the operations of loops over strips. A strip has as many elements as a vector of the widest type in the computation, a
+   wide strip as many as two. Arrays of that size, written by one short loop and read by the next, become registers. Between these loops are
+   the operations that compilers do not vectorise by themselves, above all lookups in tables of one or a few registers. */
 #ifndef QUERN_KERNEL_STRIPS_H
 #define QUERN_KERNEL_STRIPS_H
 
@@ -15,14 +15,23 @@
 #endif
 #define Q_STRIP_32 (Q_STRIP_BYTES / 4)
 #define Q_STRIP_64 (Q_STRIP_BYTES / 8)
+#define Q_WIDE_32 (2 * Q_STRIP_32)
+#define Q_WIDE_64 (2 * Q_STRIP_64)
 
 /* Q_IVDEP_STRIP precedes a loop over a strip: the loop becomes one vector iteration; compilers would otherwise unroll it to scalars first.
+   Q_IVDEP_WIDE precedes one over a wide strip, which becomes two. Q_EACH_VECTOR precedes a statement for each vector of a wide strip, which
+   begins at q_part.
    Q_NOT_VECTORISED is for the loop over the rest, less than a strip: vector code would only be larger. */
 #if defined(__clang__)
 #define Q_IVDEP_STRIP _Pragma("clang loop vectorize(assume_safety) unroll(disable)")
+#define Q_IVDEP_WIDE _Pragma("clang loop vectorize(assume_safety) interleave_count(2) unroll(disable)")
+#define Q_UNROLL_WIDE _Pragma("clang loop unroll(full)")
 #else
 #define Q_IVDEP_STRIP _Pragma("GCC unroll 1") _Pragma("GCC ivdep")
+#define Q_IVDEP_WIDE _Pragma("GCC unroll 2") _Pragma("GCC ivdep")
+#define Q_UNROLL_WIDE _Pragma("GCC unroll 2")
 #endif
+#define Q_EACH_VECTOR(BITS) Q_UNROLL_WIDE for (int q_part = 0; q_part < Q_WIDE_##BITS; q_part += Q_STRIP_##BITS)
 #define Q_NOT_VECTORISED __asm__ volatile("")
 
 /* ---- Elements of a strip in memory ---- */
