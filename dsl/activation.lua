@@ -165,7 +165,7 @@ unary "hard_sigmoid" {
 unary "hard_swish" {
   doc    = "x times hard_sigmoid(x): x from 3 on, -0 up to -3.",
   dtypes = floating,
-  body   = [[ hard_swish(x) ]],
+  body   = [[ hard_swish_bounded(x) ]],
   ulp    = { f32 = 1.5, f64 = 1.5 },
   domain = { -6, 6 },
   grad   = [[ x <= -3 ? 0 : x >= 3 ? grad : grad * (fma(2, x, 3) / 6) ]],

@@ -174,7 +174,7 @@ unary "sign" {
   doc    = "1 where x is positive, -1 where it is negative, 0 for the zeros, NaN for NaN.",
   dtypes = numeric,
   body   = {
-    floating = [[ sign(x) ]],
+    floating = [[ sign_of_number(x) ]],
     i8 = [[ minimum(maximum(x, -1), 1) ]], i16 = [[ minimum(maximum(x, -1), 1) ]],
     i32 = [[ minimum(maximum(x, -1), 1) ]], i64 = [[ minimum(maximum(x, -1), 1) ]],
     u64 = [[ (T)(x != 0) ]], -- vectors below AVX-512 have no minimum of it

@@ -20,7 +20,7 @@ func "hard_swish_near" {
     return fma(p, 0x1.55554p-3, fma(p, 0x1.5555555555555p-23, lost * -0x1.55554p-3)); ]],
 }
 
-func "hard_swish" {
+func "hard_swish_bounded" {
   doc  = "x times hard_sigmoid(x): x from 3 on, -0 up to -3.",
   args = "x",
   f32  = [[

@@ -2,7 +2,7 @@
 --
 -- 1 with the sign of x, or no bits of it where x is a zero.
 
-func "sign" {
+func "sign_of_number" {
   doc  = "1 where x is positive, -1 where it is negative, 0 for the zeros, NaN for NaN.",
   args = "x",
   f32  = [[

@@ -402,6 +402,7 @@ refuses(functions(40, "F(x + 1) * F(x - 1)", "x * 2"), "", "two calls each, fort
 refuses(functions(30, "T a = F(x); T b = F(a); T c = F(b); T d = F(c); return F(d) + a;", "x * 3 + 1"), "", "five calls each, thirty deep")
 refuses(functions(200, "F(x)", "x"), "calls nested deeper than 64", "two hundred calls deep")
 accepts(functions(60, "F(x)", "x"), "sixty calls deep")
+accepts('unary "acme.a" { doc = "d", dtypes = integer, body = [[ sign(x) * abs(x) + count_bits(x) ]] }', "ops of integers, in integers")
 refuses('func "f" { body = [[ f(x) ]] }\n' .. unary "f(x)", "f calls itself", "a function that calls itself")
 refuses('func "f" { body = [[ g(x) ]] }\nfunc "g" { body = [[ f(x) ]] }\n' .. unary "f(x)", "calls itself", "two that call each other")
 refuses('unary "swish" { doc = "d", dtypes = floating, body = [[ swish(x) ]] }', "calls itself", "an op that calls itself")
