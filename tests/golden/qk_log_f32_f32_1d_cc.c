@@ -37,7 +37,7 @@ void Q_NAME(qk_log_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], cons
       {
         i64 k = 0;
         u32 most_0_of[Q_WIDE_32] = {0};
-#if Q_STRIP_BYTES >= 64
+#if Q_WIDE_BYTES >= 64
         for (; k + Q_WIDE_32 <= m; k += Q_WIDE_32) {
           const i64 first = start + k;
           (void)first;

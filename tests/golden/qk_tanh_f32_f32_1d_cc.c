@@ -31,7 +31,7 @@ void Q_NAME(qk_tanh_f32_f32_1d_cc)(char *const *ptr, const i64 (*stride)[2], con
     const char *row_x = ptr[0];
     char *row_out = ptr[1];
     i64 first = 0;
-#if Q_STRIP_BYTES >= 64
+#if Q_WIDE_BYTES >= 64
     for (; first + Q_WIDE_32 <= n0; first += Q_WIDE_32) {
       u32 at_10_2[Q_WIDE_32];
       i32 kept_bits[Q_WIDE_32];

@@ -41,7 +41,7 @@ local function loops_of(file)
     begins = begins or line:match "^Q_FN .-[%s%*](q_[%w_]+)%(" -- what kernels call, inlined
     if begins then name, place = begins, 0 end
     is_packing = line:find "^#if Q_PACKS_BOOLS" or is_packing and not line:find "^#endif"
-    least = tonumber(line:match "^#if Q_STRIP_BYTES >= (%d+)") or line:find "^#endif" and 0 or least
+    least = tonumber(line:match "^#if Q_WIDE_BYTES >= (%d+)") or line:find "^#endif" and 0 or least
     if line:find "^%s*Q_IVDEP" then
       local packs = nil
       if is_packing then packs = true elseif line:find "Q_IVDEP_BOOLS" then packs = false end
