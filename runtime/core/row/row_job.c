@@ -9,7 +9,7 @@
 /* Elements of a tile or block that fit L1 with what is computed from them, half of that where elements are written or rows lie beyond the
  * cache; of a tile that takes no scratch. */
 #define TILE 4096
-#define FAR_ROW (1 << 23) /* bytes of such a row */
+#define BEYOND_CACHE (1 << 23) /* bytes of such a row */
 #define TILE_DIRECT 262144
 #define LONG_ROW 65536 /* elements of a row that is worth ending early */
 #define TILE_BLOCK 8192 /* elements of a block without scratch that several stages read */
@@ -400,7 +400,7 @@ static int64_t longest_row(const qn_row_program *program) {
 }
 
 /* Whether rows lie beyond the cache. */
-static int is_far(const qn_row_job *job) { return job->row * job->size[0] > FAR_ROW; }
+static int is_far(const qn_row_job *job) { return job->row * job->size[0] > BEYOND_CACHE; }
 
 /* The most elements of a block without scratch. A reduction that searches reads part of a block twice: a large one costs less. */
 static int64_t most_block(const qn_row_program *program, const qn_row_job *job) {

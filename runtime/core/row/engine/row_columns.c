@@ -288,7 +288,7 @@ static void finish_fold(const column_run *run, const column_fold *by, char *node
 
 /* ---- Parts ---- */
 
-#define MOST_PARTS 16
+#define MOST_COLUMN_PARTS 16
 
 /* A tile that is reduced in parts, by slices: aligned subtrees, whose nodes are joined. */
 typedef struct column_parts {
@@ -301,12 +301,12 @@ typedef struct column_parts {
   int32_t n;              /* parts */
   char *nodes;
   int64_t bytes;          /* of the node of a part: of all lanes */
-  uint8_t is_left[MOST_PARTS]; /* parts for which there was no memory */
+  uint8_t is_left[MOST_COLUMN_PARTS]; /* parts for which there was no memory */
 } column_parts;
 
 static int32_t lanes_at_once(const qn_row_job *job) { return job->lanes ? job->lanes : job->folded; }
 
-static void run_part_in(const column_parts *parts, int64_t i, row_frame *frame) {
+static void run_column_part_in(const column_parts *parts, int64_t i, row_frame *frame) {
   const qn_row_job *job = frame->job;
   column_run run = *parts->run;
   const int64_t end = (i + 1) * parts->part;
@@ -330,18 +330,18 @@ static void run_part_in(const column_parts *parts, int64_t i, row_frame *frame) 
   frame->top = before;
 }
 
-static void run_part(void *arg, int64_t i) {
+static void run_column_part(void *arg, int64_t i) {
   column_parts *parts = arg;
   __attribute__((cleanup(qn_give_scratch))) void *const taken = qn_above.take ? qn_above.take(sizeof(wide_frame)) : NULL;
   wide_frame *const room = taken;
   parts->is_left[i] = !room;
   if (!room) return;
   qn_row_begin(&room->frame, parts->run->frame->job, parts->run->frame->params, room->scratch, sizeof room->scratch);
-  run_part_in(parts, i, &room->frame);
+  run_column_part_in(parts, i, &room->frame);
 }
 
 /* Cuts a tile in parts, for which the frame's slices and scratch suffice. Returns 0 if that is not worth it. */
-static int cut_parts(const column_run *run, const column_fold *by, column_parts *parts) {
+static int cut_column_parts(const column_run *run, const column_fold *by, column_parts *parts) {
   row_frame *frame = run->frame;
   const qn_row_job *job = frame->job;
   const int64_t n_tiles = by ? qn_ceil_div(job->nest->n[job->nest->n_reduced - 1], job->block) : 1;
@@ -350,24 +350,24 @@ static int cut_parts(const column_run *run, const column_fold *by, column_parts 
   parts->whole = n_tiles > 1 ? (qn_row_range){0, n_tiles} : whole_range(job, parts->last);
   parts->bytes = QN_ROW_LANES * (n_tiles > 1 ? 1 : run->n_columns) * run->stack.size;
   const int64_t of_one = job->n_levels * run->stack.bytes + 2 * job->block * run->stack.size + 64 * QN_ROW_LANES * run->stack.size;
-  const int64_t room = (frame->end - frame->top - of_one) / parts->bytes, most = room < MOST_PARTS ? room : MOST_PARTS;
+  const int64_t room = (frame->end - frame->top - of_one) / parts->bytes, most = room < MOST_COLUMN_PARTS ? room : MOST_COLUMN_PARTS;
   while (most > 1 && qn_ceil_div(parts->whole.end, parts->part) > most) parts->part *= 2;
-  parts->n = (int32_t)least(qn_ceil_div(parts->whole.end, parts->part), MOST_PARTS);
+  parts->n = (int32_t)least(qn_ceil_div(parts->whole.end, parts->part), MOST_COLUMN_PARTS);
   return most > 1 && parts->n > 1;
 }
 
 /* Runs the parts and joins their nodes. The result is the first one. */
-static void run_parts(column_parts *parts) {
+static void run_column_parts(column_parts *parts) {
   const column_run *run = parts->run;
   row_frame *frame = run->frame;
   const qn_row_job *job = frame->job;
   const int64_t columns = parts->is_of_tiles ? 1 : run->n_columns, lanes = least(job->row, QN_ROW_LANES);
   const int64_t in_last = parts->is_of_tiles || parts->last > job->nest->n_joined ? job->row : job->row - (parts->n - 1) * parts->part * QN_ROW_CHUNK;
   parts->nodes = qn_row_take(frame, parts->n * parts->bytes);
-  const quern_status status = qn_slices_run(frame->slices, parts->n, run_part, parts);
+  const quern_status status = qn_slices_run(frame->slices, parts->n, run_column_part, parts);
   if (status) frame->status = status;
   for (int32_t i = 0; i < parts->n; i++)
-    if (parts->is_left[i]) run_part_in(parts, i, frame);
+    if (parts->is_left[i]) run_column_part_in(parts, i, frame);
   for (int64_t apart = 1; apart < parts->n; apart *= 2)
     for (int64_t i = 0; i + apart < parts->n; i += 2 * apart) {
       char *const left = parts->nodes + i * parts->bytes;
@@ -395,9 +395,9 @@ void qn_row_columns(row_frame *frame, int32_t at, int32_t reduction) {
   run.stack = (node_stack){.both = job->both[reduction], .bytes = width * size, .width = width, .size = size};
   if (!job->is_across && job->dtype[0] != run.in_dtype) run.block = qn_row_take(frame, job->piece * width * qn_dtype_infos[run.in_dtype].size);
   if (run.kernel) run.temp = qn_row_take(frame, job->piece * width * size);
-  const int is_cut = cut_parts(&run, by, &parts);
+  const int is_cut = cut_column_parts(&run, by, &parts);
   if (is_cut)
-    run_parts(&parts);
+    run_column_parts(&parts);
   else
     run.stack.nodes = qn_row_take(frame, job->n_levels * run.stack.bytes);
   if (job->lanes) {

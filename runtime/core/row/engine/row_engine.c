@@ -114,7 +114,7 @@ static void begin_frame(row_frame *frame, const qn_row_job *job, const void *par
   for (int32_t r = 0; r < job->program->n_rows; r++) frame->row_value[r] = qn_row_take(frame, job->rows * QN_DTYPE_MAX_BYTES);
 }
 
-static void run_tile(row_frame *frame) {
+static void run_row_tile(row_frame *frame) {
   const qn_row_job *job = frame->job;
   if (job->count == 0)
     run_empty(frame);
@@ -131,7 +131,7 @@ static void run_row_slice(void *arg, int64_t i) {
   begin_frame(frame, run->job, run->params, frame->scratch, sizeof frame->scratch);
   for (int64_t tile = qn_tiles_part(run->n_tiles, i, run->n_slices, 1); tile < end; tile++) {
     frame->rows = qn_row_tile(run->job, run->ref, tile, frame->ptr);
-    run_tile(frame);
+    run_row_tile(frame);
   }
 }
 
@@ -153,7 +153,7 @@ __attribute__((noinline)) static void run_narrow(const wide_run *wide, int64_t t
   begin_frame(frame, job, wide->run.params, frame->scratch, sizeof frame->scratch);
   for (int64_t left = qn_row_tile(&wide->job, wide->run.ref, tile, frame->ptr); left > 0; left -= job->rows) {
     frame->rows = left < job->rows ? left : job->rows;
-    run_tile(frame);
+    run_row_tile(frame);
     for (int32_t k = 0; k < job->nest->n_operands; k++) frame->ptr[k] = qn_row_moved(frame->ptr[k], job->rows * qn_row_step(job, k));
   }
 }
@@ -175,7 +175,7 @@ static void run_wide_slice(void *arg, int64_t i) {
       continue;
     }
     room->frame.rows = qn_row_tile(run->job, run->ref, tile, room->frame.ptr);
-    run_tile(&room->frame);
+    run_row_tile(&room->frame);
   }
   if (room && room->frame.status) wide->status = room->frame.status; /* there are parts: then this is the only slice */
 }

@@ -36,6 +36,8 @@ typedef struct wide_frame {
   _Alignas(64) char scratch[QN_ROW_WIDE_SCRATCH];
 } wide_frame;
 
+_Static_assert(sizeof(row_frame) <= 32000 && sizeof(wide_frame) <= 280000, "blocks of runtime/base/memory/scratch.c hold them");
+
 /* Part of a row: elements of the joined axes, or, if there are further axes, indices of the outermost one. */
 typedef struct qn_row_range {
   int64_t begin, end;
