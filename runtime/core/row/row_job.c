@@ -335,7 +335,7 @@ void qn_row_widen(qn_row_job *job, int32_t n_slices) {
   plan_columns(job, scratch, parts);
 }
 
-#define ACROSS 128       /* columns of a tile whose stages run one after the other; of rows shorter than a chunk twice as many */
+#define ACROSS 128       /* columns of a tile that goes across; twice as many where rows are shorter than a chunk */
 #define FEWEST_ACROSS 64 /* fewer are quicker from transposed blocks */
 
 /* Whether a stage of elements runs on rows of neighbouring elements as they lie. */

@@ -17,8 +17,8 @@
 #define Q_STRIP_64 (Q_STRIP_BYTES / 8)
 #define Q_WIDE_32 (2 * Q_STRIP_32)
 #define Q_WIDE_64 (2 * Q_STRIP_64)
-/* Q_WIDE_BYTES: the bytes of a vector for compilers that keep wide strips in registers. Clang 14 does not, 5 to 8 times the time; nor does Clang
-   with the passes that kernels of expressions have, whose bodies are longer, too: 1.9 to 2.6 times. */
+/* Q_WIDE_BYTES: the bytes of a vector for compilers that keep wide strips in registers; else 0. Clang 14 keeps them in memory: loops take 5 to 8
+   times the time. So does Clang in process, by the few passes that expressions are compiled with: 1.9 to 2.6 times. */
 #if defined(__clang__) ? __clang_major__ >= 19 && !defined(Q_NO_PACK) : __GNUC__ >= 12
 #define Q_WIDE_BYTES Q_STRIP_BYTES
 #else

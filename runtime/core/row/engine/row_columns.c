@@ -30,7 +30,6 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 typedef struct column_run {
   row_frame *frame;
   const qn_row_stage *stage;
-  int32_t number; /* of the stage */
   qn_kernel *columns, *kernel; /* kernel: of the stage; NULL: none */
   char *at;           /* column 0 of row 0 */
   int64_t step;       /* from row to row */
@@ -54,11 +53,11 @@ static void run_columns(qn_kernel *kernel, uint8_t size, char *from, int64_t ste
   kernel(ptr, stride, extent, params);
 }
 
-/* Runs the kernel of stage `at` of a job that goes across on n rows of the tile, the first of them `row`, `apart` rows from each other. temp: for
+/* Runs a stage's kernel of a job that goes across on n rows of the tile, the first of them `row`, `apart` rows from each other. temp: for
  * elements that are not kept. Returns where the first output is. Not inlined: its stack is for jobs that go across. */
-static __attribute__((noinline)) value_place compute_rows(row_frame *frame, int32_t at, int64_t row, int64_t apart, int64_t n, char *temp) {
+static __attribute__((noinline)) value_place compute_rows(row_frame *frame, const qn_row_stage *stage, qn_kernel *kernel, int64_t row, int64_t apart, int64_t n,
+                                                           char *temp) {
   const qn_row_job *job = frame->job;
-  const qn_row_stage *stage = &job->program->stages[at];
   char *ptr[QN_MAX_OPERANDS];
   int64_t stride[QN_MAX_OPERANDS][2];
   for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
@@ -77,7 +76,7 @@ static __attribute__((noinline)) value_place compute_rows(row_frame *frame, int3
     }
   }
   const int64_t extent[3] = {frame->rows, n, 0};
-  job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
+  kernel(ptr, (const int64_t(*)[2])stride, extent, frame->params);
   return (value_place){ptr[stage->n_in], stride[stage->n_in][1]};
 }
 
@@ -97,7 +96,7 @@ static void combine_rows(const column_run *run, char *from, int64_t step, int64_
     }
     if (run->kernel && job->is_across) {
       const int64_t row = (piece - run->at) / run->step, apart = n > 1 ? step / run->step : 1;
-      const value_place place = compute_rows(run->frame, run->number, row, apart, n, run->temp);
+      const value_place place = compute_rows(run->frame, run->stage, run->kernel, row, apart, n, run->temp);
       piece = place.ptr;
       piece_step = place.step;
     } else if (run->kernel) {
@@ -238,7 +237,7 @@ static void fold(qn_kernel *both, qn_kernel *inner, uint8_t size, char *values, 
   }
 }
 
-/* A reduction whose columns are a further axis. */
+/* How the columns of a further axis are combined: the kernels of the reduction. */
 typedef struct column_fold {
   qn_kernel *inner, *pairs; /* pairs: as `inner` of fold */
 } column_fold;
@@ -290,14 +289,13 @@ static void finish_fold(const column_run *run, const column_fold *by, char *node
 
 #define MOST_COLUMN_PARTS 16
 
-/* A tile that is reduced in parts, by slices: aligned subtrees, whose nodes are joined. */
+/* The parts of a tile. Each is an aligned subtree, reduced by a slice; their nodes are joined at the end. */
 typedef struct column_parts {
   const column_run *run;  /* of the tile */
   const column_fold *by;  /* NULL: columns are kept */
   int is_of_tiles;        /* what is cut are tiles of a further axis, else the range of rows */
   int32_t last;           /* as in push_lanes */
-  qn_row_range whole;     /* what is cut, */
-  int64_t part;           /* so much of it in each but the last */
+  int64_t whole, part;    /* the tiles, segments or chunks of all parts; of each part but the last */
   int32_t n;              /* parts */
   char *nodes;
   int64_t bytes;          /* of the node of a part: of all lanes */
@@ -310,7 +308,7 @@ static void run_column_part_in(const column_parts *parts, int64_t i, row_frame *
   const qn_row_job *job = frame->job;
   column_run run = *parts->run;
   const int64_t end = (i + 1) * parts->part;
-  const qn_row_range range = {i * parts->part, end < parts->whole.end ? end : parts->whole.end};
+  const qn_row_range range = {i * parts->part, least(end, parts->whole)};
   char *const before = frame->top, *node = parts->nodes + i * parts->bytes;
   run.frame = frame;
   run.stack.nodes = qn_row_take(frame, job->n_levels * run.stack.bytes);
@@ -332,7 +330,7 @@ static void run_column_part_in(const column_parts *parts, int64_t i, row_frame *
 
 static void run_column_part(void *arg, int64_t i) {
   column_parts *parts = arg;
-  __attribute__((cleanup(qn_give_scratch))) void *const taken = qn_above.take ? qn_above.take(sizeof(wide_frame)) : NULL;
+  __attribute__((cleanup(qn_give_scratch))) void *const taken = qn_row_take_wide();
   wide_frame *const room = taken;
   parts->is_left[i] = !room;
   if (!room) return;
@@ -346,14 +344,15 @@ static int cut_column_parts(const column_run *run, const column_fold *by, column
   const qn_row_job *job = frame->job;
   const int64_t n_tiles = by ? qn_ceil_div(job->nest->n[job->nest->n_reduced - 1], job->block) : 1;
   if (frame->n_slices < 2 || run->block || run->kernel) return 0;
-  *parts = (column_parts){.run = run, .by = by, .is_of_tiles = n_tiles > 1, .last = job->nest->n_reduced - (by != NULL), .part = 1};
-  parts->whole = n_tiles > 1 ? (qn_row_range){0, n_tiles} : whole_range(job, parts->last);
+  *parts = (column_parts){.run = run, .by = by, .is_of_tiles = n_tiles > 1, .last = job->nest->n_reduced - (by != NULL)};
+  parts->whole = n_tiles > 1 ? n_tiles : whole_range(job, parts->last).end;
   parts->bytes = QN_ROW_LANES * (n_tiles > 1 ? 1 : run->n_columns) * run->stack.size;
   const int64_t of_one = job->n_levels * run->stack.bytes + 2 * job->block * run->stack.size + 64 * QN_ROW_LANES * run->stack.size;
-  const int64_t room = (frame->end - frame->top - of_one) / parts->bytes, most = room < MOST_COLUMN_PARTS ? room : MOST_COLUMN_PARTS;
-  while (most > 1 && qn_ceil_div(parts->whole.end, parts->part) > most) parts->part *= 2;
-  parts->n = (int32_t)least(qn_ceil_div(parts->whole.end, parts->part), MOST_COLUMN_PARTS);
-  return most > 1 && parts->n > 1;
+  const int64_t most = least((frame->end - frame->top - of_one) / parts->bytes, MOST_COLUMN_PARTS);
+  if (most < 2) return 0;
+  parts->part = qn_row_subtree(parts->whole, 1, most);
+  parts->n = (int32_t)qn_ceil_div(parts->whole, parts->part);
+  return parts->n > 1;
 }
 
 /* Runs the parts and joins their nodes. The result is the first one. */
@@ -388,7 +387,7 @@ void qn_row_columns(row_frame *frame, int32_t at, int32_t reduction) {
   char *const before = frame->top, *const to = frame->row_value[reduce->to];
   const int32_t k = stage->variant ? 0 : reduce->from;
   column_parts parts;
-  column_run run = {.frame = frame, .stage = stage, .number = at, .columns = qn_job_kernel(reduce->by->columns, NULL), .kernel = job->kernel[at],
+  column_run run = {.frame = frame, .stage = stage, .columns = qn_job_kernel(reduce->by->columns, NULL), .kernel = job->kernel[at],
                     .at = frame->ptr[k], .step = job->nest->stride[k][0], .n_columns = columns};
   run.range = whole_range(job, job->nest->n_reduced - !job->lanes);
   run.in_dtype = stage->variant ? stage->variant->dtypes[0] : reduce->by->dtype;
@@ -416,7 +415,10 @@ void qn_row_columns(row_frame *frame, int32_t at, int32_t reduction) {
   frame->top = before;
 }
 
-void qn_row_elements_across(row_frame *frame, int32_t at) { compute_rows(frame, at, 0, 1, frame->job->row, NULL); }
+void qn_row_elements_across(row_frame *frame, int32_t at) {
+  const qn_row_job *job = frame->job;
+  compute_rows(frame, &job->program->stages[at], job->kernel[at], 0, 1, job->row, NULL);
+}
 
 /* ---- Short rows ---- */
 

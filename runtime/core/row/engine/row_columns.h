@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * row_columns.h: reduces column by column elements that are contiguous along another dimension than the joined axis. Of an input: programs
- * with one reduction. Across: programs whose stages run on a tile one after the other, each over rows of neighbouring elements. */
+ * row_columns.h: reductions column by column, of elements that are contiguous along another dimension than the joined axis. A program with one
+ * reduction reads its input. A program of several stages goes across: each stage runs on all rows of a tile before the next. */
 #ifndef QN_ROW_COLUMNS_H
 #define QN_ROW_COLUMNS_H
 

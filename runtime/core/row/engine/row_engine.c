@@ -162,7 +162,7 @@ static void run_wide_slice(void *arg, int64_t i) {
   wide_run *wide = arg;
   const row_run *run = &wide->run;
   const int64_t end = qn_tiles_part(run->n_tiles, i + 1, run->n_slices, 1);
-  __attribute__((cleanup(qn_give_scratch))) void *const taken = qn_above.take ? qn_above.take(sizeof(wide_frame)) : NULL;
+  __attribute__((cleanup(qn_give_scratch))) void *const taken = qn_row_take_wide();
   wide_frame *const room = taken;
   if (room) {
     begin_frame(&room->frame, run->job, run->params, room->scratch, sizeof room->scratch);

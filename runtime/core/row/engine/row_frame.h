@@ -47,6 +47,15 @@ static inline qn_row_range qn_row_whole(const qn_row_job *job) {
   return (qn_row_range){0, job->n_further > 1 ? job->nest->n[job->nest->n_reduced - 1] : job->row};
 }
 
+/* The least part of `whole`, `unit` times a power of two, of which there are at most `most`: such parts are aligned subtrees. */
+static inline int64_t qn_row_subtree(int64_t whole, int64_t unit, int64_t most) {
+  while (qn_ceil_div(whole, unit) > most) unit *= 2;
+  return unit;
+}
+
+/* The memory of a wide frame, which qn_give_scratch takes back; NULL: there is none. */
+static inline void *qn_row_take_wide(void) { return qn_above.take ? qn_above.take(sizeof(wide_frame)) : NULL; }
+
 /* Begins a frame with `bytes` of scratch, for tiles of which no slices run parts. */
 static inline void qn_row_begin(row_frame *frame, const qn_row_job *job, const void *params, char *scratch, int64_t bytes) {
   frame->job = job;

@@ -78,10 +78,10 @@ static int plan_split(const qn_row_job *job, int64_t n_tiles, int32_t n_slices, 
     if (of_stage > bytes) bytes = of_stage;
   }
   const int64_t most = PARTS_BYTES / bytes < MOST_PARTS ? PARTS_BYTES / bytes : MOST_PARTS;
-  row->part = unit;
-  while (most > 0 && qn_ceil_div(whole, row->part) > most) row->part *= 2;
+  if (most < 2) return 0;
+  row->part = qn_row_subtree(whole, unit, most);
   row->n_parts = (int32_t)(qn_ceil_div(whole, row->part));
-  return most > 1 && row->n_parts > 1;
+  return row->n_parts > 1;
 }
 
 int qn_row_split(const qn_row_job *job, const qn_ref *ref, const void *params, int64_t n_tiles, int32_t n_slices, qn_slices *slices,
