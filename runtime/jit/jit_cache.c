@@ -38,17 +38,17 @@
 #define N_HEX 32     /* of an entry's name */
 
 struct qn_jit_cache {
-  char *dir; /* "" for none */
+  char *dir; /* "": no cache is wanted, or there is a failure */
   qn_log log;
-  _Atomic(const char *) failure; /* "" or failure_text */
-  atomic_flag has_failure;       /* failure_text is being written, or was */
-  char failure_text[220]; /* with what comes before it, as much as a log takes */
+  _Atomic(char *) failure; /* malloc'ed, or NULL; set at most once */
   atomic_flag has_warned;
   atomic_uint n_puts;
   int64_t limit; /* bytes */
 };
 
 /* ---- Failures of the folder ---- */
+
+#define FAILURE_SIZE 220 /* with what comes before it, as much as a log takes */
 
 static int is_first_warning(qn_jit_cache *cache) {
   return !atomic_flag_test_and_set(&cache->has_warned);
@@ -60,19 +60,21 @@ void qn_jit_cache_disable_log(qn_jit_cache *cache) {
 
 static void warn_unused(qn_jit_cache *cache) {
   const char *failure = atomic_load_explicit(&cache->failure, memory_order_acquire);
-  if (failure == cache->failure_text && is_first_warning(cache)) {
+  if (failure && is_first_warning(cache)) {
     qn_log_say(&cache->log, QN_LOG_WARNING, "the disk cache is not used: %s", failure);
   }
 }
 
-/* The cache is not used from now on. */
-__attribute__((format(printf, 2, 3))) static void give_up(qn_jit_cache *cache, const char *format, ...) {
+/* The cache is not used from now on; the first failure of several threads stays. 0: no memory, the next call tries again. */
+__attribute__((format(printf, 2, 3))) static int give_up(qn_jit_cache *cache, const char *format, ...) {
+  char text[FAILURE_SIZE];
   va_list args;
-  if (atomic_flag_test_and_set(&cache->has_failure)) return;
   va_start(args, format);
-  vsnprintf(cache->failure_text, sizeof cache->failure_text, format, args);
+  vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  atomic_store_explicit(&cache->failure, cache->failure_text, memory_order_release);
+  char *failure = strdup(text), *expected = NULL;
+  if (failure && !atomic_compare_exchange_strong(&cache->failure, &expected, failure)) free(failure);
+  return failure != NULL;
 }
 
 /* ---- The format of an entry ----
@@ -212,7 +214,7 @@ static int open_or_make(const char *dir, int make) {
 static int open_folder(qn_jit_cache *cache, int make) {
   struct stat st;
   if (!cache) return -1;
-  if (atomic_load_explicit(&cache->failure, memory_order_acquire)[0]) {
+  if (qn_jit_cache_failure(cache)[0]) {
     warn_unused(cache);
     return -1;
   }
@@ -393,15 +395,17 @@ qn_jit_cache *qn_jit_cache_open(const char *dir, const qn_log *log) {
   }
   if (log) cache->log = *log;
   cache->limit = QN_JIT_CACHE_LIMIT;
-  atomic_init(&cache->failure, "");
-  atomic_flag_clear(&cache->has_failure);
+  atomic_init(&cache->failure, NULL);
   atomic_flag_clear(&cache->has_warned);
+  int is_open = 1;
   if (is_unknown) {
-    give_up(cache, "QUERN_CACHE_DIR, XDG_CACHE_HOME and HOME are not set");
-  } else if (!cache->dir[0]) {
-    atomic_store(&cache->failure, "no disk cache is wanted");
-  } else if (cache->dir[0] != '/') {
-    give_up(cache, "its path is not absolute: %s", cache->dir);
+    is_open = give_up(cache, "QUERN_CACHE_DIR, XDG_CACHE_HOME and HOME are not set");
+  } else if (cache->dir[0] && cache->dir[0] != '/') {
+    is_open = give_up(cache, "its path is not absolute: %s", cache->dir);
+  }
+  if (!is_open) {
+    qn_jit_cache_close(cache);
+    cache = NULL;
   }
   errno = kept_errno;
   return cache;
@@ -411,6 +415,7 @@ void qn_jit_cache_limit(qn_jit_cache *cache, int64_t bytes) { cache->limit = byt
 
 void qn_jit_cache_close(qn_jit_cache *cache) {
   if (!cache) return;
+  free(atomic_load(&cache->failure));
   free(cache->dir);
   free(cache);
 }
@@ -420,7 +425,10 @@ const char *qn_jit_cache_dir(const qn_jit_cache *cache) {
 }
 
 const char *qn_jit_cache_failure(const qn_jit_cache *cache) {
-  return cache ? atomic_load_explicit(&cache->failure, memory_order_acquire) : "no memory";
+  if (!cache) return "no memory";
+  const char *failure = atomic_load_explicit(&cache->failure, memory_order_acquire);
+  if (failure) return failure;
+  return cache->dir[0] ? "" : "no disk cache is wanted";
 }
 
 /* Sets the file's time at a hit, at most once an hour. */
