@@ -115,7 +115,7 @@ static void test_counts(void) {
     test_count(&r, dtypes[k], BINADES, 65536 + 256, all, N_CONTEXTS);
     test_count(&r, dtypes[k], NEGATIVE_ZEROS, 131073, all, N_CONTEXTS);
     test_count(&r, dtypes[k], ZEROS, 200001, all, N_CONTEXTS);
-    test_count(&r, dtypes[k], BINADES, SANITIZED ? 300001 : 3000001, all, N_CONTEXTS);
+    test_count(&r, dtypes[k], BINADES, SANITIZED ? 300001 : 4500001, all, N_CONTEXTS);
     group_end();
   }
 }
