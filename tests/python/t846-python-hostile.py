@@ -335,12 +335,12 @@ def compute(seed):
     """One op, many layouts; the results are looked at."""
     try:
         for k in range(400):
-            n = (seed + k // 7) % 5 + 1
+            n = ((seed + k // 7) % 5 + 1) * (1000 if k // 35 % 3 == 2 else 1)  # with and without the GIL
             memory = array.array("d", range(n))
             result = array.array("d", bytes(8 * n))
             shared(memory, seed, out=result)
             if list(result) != [v * 2 + seed for v in range(n)]:
-                problems.append((seed, k, list(result)))
+                problems.append((seed, k, list(result)[:9]))
     except BaseException as error:
         problems.append(error)
 

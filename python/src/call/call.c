@@ -336,9 +336,7 @@ static int is_writable(const call *call) {
 static quern_status run_plan(call *call, quern_plan *plan) {
   void *data[OP_MAX_OPERANDS];
   for (int32_t k = 0; k < n_operands(call); k++) data[k] = (void *)((uintptr_t)call->tensors[k]->data + call->tensors[k]->byte_offset);
-  quern_status status = quern_plan_run(plan, data, data + call->info->n_in, NULL);
-  memo_end(&call->op->memo);
-  return status;
+  return quern_plan_run(plan, data, data + call->info->n_in, NULL);
 }
 
 static quern_status run_op(call *call) {
@@ -374,36 +372,40 @@ static int give_workspace(call *call, operand *made) {
   return 1;
 }
 
-static int run(call *call) {
-  const quern_op_info *info = call->info;
+/* Runs the plan; NULL: the op. Without the GIL if that is worth while. */
+static int run_with(call *call, quern_plan *plan, int small) {
   quern_status status;
-  for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
-  const int is_known =
-      memo_knows(&call->op->memo, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in, &call->how);
-  const int small = is_known || is_small(call); /* only small calls are remembered */
-  quern_plan *plan = small && is_writable(call)
-                         ? memo_begin(&call->op->memo, call->op->op, info->n_in, call->tensors, info->n_out,
-                                      call->tensors + info->n_in, &call->how, is_known)
-                         : NULL;
-  if (small)
-    call->op->last.n = 0;
-  else
-    memo_note(&call->op->last, info->n_in, call->tensors, info->n_out, call->tensors + info->n_in, &call->how);
-  if (plan) {
-    status = run_plan(call, plan);
-  } else if (small && !call->op->may_compile) {
-    status = run_op(call);
+  if (small && (plan || !call->op->may_compile)) {
+    status = plan ? run_plan(call, plan) : run_op(call);
   } else {
     operand workspace;
     if (call_hold(call)) return -1;
-    const int has_workspace = give_workspace(call, &workspace);
+    const int has_workspace = !plan && give_workspace(call, &workspace);
     PyThreadState *thread = PyEval_SaveThread();
-    status = run_op(call);
+    status = plan ? run_plan(call, plan) : run_op(call);
     PyEval_RestoreThread(thread);
     if (has_workspace) operand_drop(&workspace);
   }
   if (status) raise_status(status);
   return status ? -1 : 0;
+}
+
+static int run(call *call) {
+  const quern_op_info *info = call->info;
+  memo *memo = &call->op->memo;
+  DLTensor **out = call->tensors + info->n_in;
+  for (int32_t k = 0; k < info->n_out; k++) call->out_flags[k] = call->operands[info->n_in + k].flags;
+  const int is_known = memo_knows(memo, info->n_in, call->tensors, info->n_out, out, &call->how);
+  const int small = is_known ? memo->is_small : is_small(call);
+  const int is_kept = is_writable(call) && (is_known || memo_keep(memo, info->n_in, call->tensors, info->n_out, out, &call->how, small));
+  quern_plan *plan = is_kept ? memo_begin(memo, call->op->op, info->n_in, call->tensors, info->n_out, out, &call->how) : NULL;
+  if (is_kept)
+    call->op->last.n = 0;
+  else
+    memo_note(&call->op->last, info->n_in, call->tensors, info->n_out, out, &call->how);
+  const int result = run_with(call, plan, small);
+  if (plan) memo_end(memo);
+  return result;
 }
 
 PyObject *call_run(op_object *op, arguments *given) {

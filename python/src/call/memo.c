@@ -74,11 +74,11 @@ void memo_clear(memo *memo) {
   quern_plan_release(plan);
 }
 
-/* 0: there are too many words; what is remembered stays. */
-static __attribute__((noinline)) int remember(memo *memo, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
-                                              const quern_call *how) {
+__attribute__((noinline)) int memo_keep(memo *memo, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
+                                        const quern_call *how, int is_small) {
   int64_t words[MEMO_WORDS];
   int32_t n = 0;
+  if (memo->is_running) return 0;
   for (int32_t k = 0; k < n_in; k++) n = append(in[k], words, n);
   for (int32_t k = 0; k < n_out; k++) n = append(out[k], words, n);
   for (int32_t k = 0; k < how->n_params; k++) n = append_param(&how->params[k], words, n);
@@ -86,13 +86,13 @@ static __attribute__((noinline)) int remember(memo *memo, int32_t n_in, DLTensor
   memo_clear(memo);
   memcpy(memo->words, words, (size_t)n * sizeof *words);
   memo->n_words = n;
+  memo->is_small = is_small;
   return 1;
 }
 
 quern_plan *memo_begin(memo *memo, quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
-                       const quern_call *how, int is_known) {
+                       const quern_call *how) {
   if (memo->is_running) return NULL;
-  if (!is_known && !remember(memo, n_in, in, n_out, out, how)) return NULL;
   if (!memo->plan && memo->n_seen < WORTHWHILE && ++memo->n_seen == WORTHWHILE) {
     const quern_call with = {.size = sizeof with, .params = how->params, .n_params = how->n_params};
     memo->is_running = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memo.h: caches one plan per op, for a layout and parameters that several calls in a row had: small calls become cheap. Called
+ * memo.h: caches one plan per op, for a layout and parameters that several calls in a row had: such calls become cheap. Called
  * with the GIL, which guards it. Knows no Python objects. */
 #ifndef QUERN_PYTHON_MEMO_H
 #define QUERN_PYTHON_MEMO_H
@@ -14,7 +14,8 @@ typedef struct memo {
   quern_plan *plan;   /* of the call in words; NULL: none yet */
   int32_t n_words;    /* 0: nothing is remembered */
   int32_t n_seen;     /* consecutive calls with it */
-  int32_t is_running; /* the plan is in use: a host's function may release the GIL */
+  int32_t is_running; /* the plan is in use, maybe without the GIL */
+  int32_t is_small;   /* the call has few items */
   int64_t words[MEMO_WORDS];
 } memo;
 
@@ -31,13 +32,17 @@ void memo_note(memo_words *last, int32_t n_in, DLTensor *const *in, int32_t n_ou
  * 2 * MEMO_WORDS shapes and strides. */
 int32_t memo_call(const memo_words *last, const memo *memo, int32_t n, DLTensor *tensors, int64_t *room, quern_scalar *params);
 
-/* Whether the last call that memo_begin has seen had these operands and the parameters of `how`. */
+/* Whether the call that is remembered had these operands and the parameters of `how`. */
 int memo_knows(const memo *memo, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *how);
 
-/* Borrows the plan for such a call, until memo_end; it is run without parameters. NULL: there is none, call the op. is_known:
- * what memo_knows has said. */
+/* Remembers this call instead. 0: its operands are not in the CPU's memory, it has too many words, or the plan is in use; what is
+ * remembered stays. */
+int memo_keep(memo *memo, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out, const quern_call *how, int is_small);
+
+/* Borrows the plan for the call that is remembered, until memo_end; it is run without parameters, and may be without the GIL. NULL:
+ * there is none, call the op. */
 quern_plan *memo_begin(memo *memo, quern_op *op, int32_t n_in, DLTensor *const *in, int32_t n_out, DLTensor *const *out,
-                       const quern_call *how, int is_known);
+                       const quern_call *how);
 static inline void memo_end(memo *memo) { memo->is_running = 0; }
 
 void memo_clear(memo *memo);
