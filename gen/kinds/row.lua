@@ -603,7 +603,11 @@ local function parts_values(c, types, record)
     if k % 2 == 1 and is_float and not skips_nan then put("odd[l] |= Q_MASK(m%d, __builtin_isunordered(v%d, v%d));", t.bits, k - 1, k) end
   end
   local first = is_float and skips_nan and (extreme == "max" and "-" or "") .. "(" .. t.c .. ")__builtin_inf()" or "x[0]"
-  return { combine = lines, parts = parts, element = t.c, lanes = lanes, above = above, first = first, run = run,
+  local is_new = above == "" and "" or string.format("Q_MASK(m%d, v %s b)", t.bits, above)
+  if is_float then -- not `v > b`: a NaN is greater than numbers, or numbers are than NaN
+    is_new = string.format("Q_MASK(m%d, !(v %s b)) & Q_MASK(m%d, %s)", t.bits, above == ">" and "<=" or ">=", t.bits, skips_nan and "v == v" or "b == b")
+  end
+  return { combine = lines, parts = parts, element = t.c, bits = t.bits, is_new = is_new, lanes = lanes, above = above, first = first, run = run,
            odd = is_float and not skips_nan and "m" .. t.bits or false }
 end
 
