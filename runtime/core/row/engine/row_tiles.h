@@ -20,7 +20,7 @@ int64_t qn_row_tile(const qn_row_job *job, const qn_ref *ref, int64_t tile, char
 int32_t qn_row_slices(const qn_row_job *job, const qn_slices *slices);
 
 /* Scans run over rows in blocks of so many elements, a multiple of a segment's; a segment of each row of a tile fits a block. */
-#define QN_ROW_SCANNED 384
+#define QN_ROW_SCANNED 768
 #define QN_ROW_SCANNED_ROWS (QN_ROW_SCANNED / QN_ROW_LANES) /* the most of a tile */
 typedef char qn_row_scanned[QN_ROW_SCANNED * QN_DTYPE_MAX_BYTES];
 
