@@ -481,11 +481,26 @@ local function turns_of(size)
   return list
 end
 
+-- The larger or the smaller of a and b in a combine, and whether it is of those that are not NaN:
+-- a != a ? b : b != b ? a : maximum(a, b). nil: the combine is another one.
+local function extreme_of(combine)
+  local root, a, b = combine.outputs[1], combine.inputs[1], combine.inputs[2]
+  local function takes(node, x, other) -- x != x ? other : ...
+    local test = node.op == "select" and node.args[1]
+    return test and test.op == "ne" and test.args[1] == x and test.args[2] == x and node.args[2] == other
+  end
+  local skips = takes(root, a, b) and takes(root.args[3], b, a)
+  if skips then root = root.args[3].args[3] end
+  return ({ maximum = "max", minimum = "min" })[root.op], skips
+end
+
 -- The instruction that finds the larger or the smaller of two vectors of a float; nil: the combine is another one.
-local function top_of(t, root, is_free)
-  local word = t.kind == "float" and is_free and ({ maximum = "max", minimum = "min" })[root.op]
+local function top_of(t, combine, is_free)
+  if t.kind ~= "float" or not is_free or combine.parts then return nil end
+  local word, skips = extreme_of(combine)
   return word and { word = word, says = word == "max" and "largest" or "smallest", size = t.bits // 8, least = 4 * (t.bits // 8),
-                    suffix = t.bits == 32 and "ps" or "pd", bits = t.bits == 32 and "i16" or "i8" }
+                    suffix = t.bits == 32 and "ps" or "pd", bits = t.bits == 32 and "i16" or "i8",
+                    nothing = skips and string.format("%s(%s)__builtin_inf()", word == "max" and "-" or "", t.c) or false }
 end
 
 -- direct: how a kernel of elements computes one: { arguments = list of { name, is_element }, ... }, or nil
@@ -498,7 +513,7 @@ function M.reducer_values(c, types, record, name, direct)
   local form = { element = t.c, both = "q_both_" .. name, unsigned = "u" .. t.bits, mask = "m" .. t.bits,
                  is_maximum = t.kind == "float" and root.op == "maximum" and record.is_free,
                  lift = from ~= t and from.kind == "bool" and "0 != " or "", part = from ~= t and root.op == "add" and NARROW[from.name] or nil }
-  local rows, columns, folds, top = {}, {}, {}, top_of(t, root, record.is_free)
+  local rows, columns, folds, top = {}, {}, {}, top_of(t, record.combine, record.is_free)
   local function computed(i)
     local arguments = {}
     for k, argument in ipairs(direct.arguments) do

@@ -142,10 +142,10 @@ static const qn_variant *narrow_variant(const qn_row_job *job, const qn_row_redu
   return reduce->by->narrow[job->dtype[reduce->from]];
 }
 
-/* Whether a stage's kernel combines its elements: it takes inputs as they lie. */
+/* Whether a stage's kernel combines its elements: it takes inputs as they lie. Short rows are combined more quickly by the kernels that join. */
 static int is_fused(const qn_row_job *job, int32_t at) {
   const qn_row_stage *stage = &job->program->stages[at];
-  if (!stage->fuses || !job->kernel[at] || job->row < QN_ROW_LANES) return 0;
+  if (!stage->fuses || !job->kernel[at] || job->row < (stage->reduces[0].by->joins ? 8 * QN_ROW_LANES : QN_ROW_LANES)) return 0;
   for (int32_t i = 0; i < stage->n_in; i++) {
     const uint8_t value = stage->values[i];
     if (value < QN_ROW_OUTPUT && (value == QN_ROW_INDEX || !qn_row_is_direct(job, value, stage->variant->dtypes[i]))) return 0;

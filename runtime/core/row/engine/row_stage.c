@@ -86,6 +86,7 @@ static void compute_portion(row_frame *frame, int32_t at, const qn_stage_part *p
   int64_t stride[QN_MAX_OPERANDS][2];
   value_place place[QN_MAX_OPERANDS];
   const int32_t n = stage->n_in + stage->n_out;
+  int is_dense = job->kernel[at] != NULL;
   for (int32_t i = 0; i < n; i++) {
     const uint8_t value = stage->values[i], size = qn_dtype_infos[dtypes[i]].size;
     int64_t inner = size;
@@ -109,8 +110,9 @@ static void compute_portion(row_frame *frame, int32_t at, const qn_stage_part *p
     ptr[i] = place[i].ptr;
     stride[i][0] = inner;
     stride[i][1] = place[i].step;
+    is_dense &= place[i].step == inner * part->count;
   }
-  const int64_t extent[3] = {part->count, frame->rows, 0};
+  const int64_t rows = is_dense ? 1 : frame->rows, extent[3] = {part->count * (frame->rows / rows), rows, 0}; /* dense: as one row */
   if (!job->kernel[at])
     run_steps(frame, stage, ptr, (const int64_t(*)[2])stride, part->count, frame->rows);
   else
