@@ -546,6 +546,7 @@ function M.reducer_values(c, types, record, name, direct)
   local function in_count(i) return form.lift .. (i == 0 and "x[l]" or string.format("x[l + 64 * %d]", i)) end
   local wide = record.is_repeatable and t.bits < 32 and not is_widened and { lanes = lanes, onto = run_lines(form, 16, in_wide, "all[l]") }
   return { wide = wide or false, element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
+           adds = t.kind == "integer" and root.op == "add" and "u" .. t.bits or false, sides = { 0, 1, 2, 3 },
            fused = false, counts = form.part and run_lines(form, 16, in_count) or false,
            direct = direct or false, top = top or false, rows = { 1, 2, 3 },
            spreads = top and spreads_of(t.bits // 8) or {}, strip = top and is_widened and c.widen_strip(types, from.name, "x", "to") or false,
@@ -618,11 +619,13 @@ local function parts_values(c, types, record)
     if k % 2 == 1 and is_float and not skips_nan then put("odd[l] |= Q_MASK(m%d, __builtin_isunordered(v%d, v%d));", t.bits, k - 1, k) end
   end
   local first = is_float and skips_nan and (extreme == "max" and "-" or "") .. "(" .. t.c .. ")__builtin_inf()" or "x[0]"
+  local halves = {}
+  for k = 1, 6 do halves[k] = lanes >> k > 0 and lanes >> k or nil end
   local is_new = above == "" and "" or string.format("Q_MASK(m%d, v %s b)", t.bits, above)
   if is_float then -- not `v > b`: a NaN is greater than numbers, or numbers are than NaN
     is_new = string.format("Q_MASK(m%d, !(v %s b)) & Q_MASK(m%d, %s)", t.bits, above == ">" and "<=" or ">=", t.bits, skips_nan and "v == v" or "b == b")
   end
-  return { combine = lines, parts = parts, element = t.c, bits = t.bits, is_new = is_new, lanes = lanes, above = above, first = first, run = run,
+  return { combine = lines, parts = parts, element = t.c, bits = t.bits, is_new = is_new, halves = halves, lanes = lanes, above = above, first = first, run = run,
            odd = is_float and not skips_nan and "m" .. t.bits or false }
 end
 
