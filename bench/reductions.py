@@ -5,6 +5,9 @@ times, so that changes of the machine's speed affect all of them. Times are medi
 Quern's of the same turn: above 1 Quern is quicker.
 
     python3 bench/reductions.py [--build build] [--rounds 11] [--out bench/results/NAME.md] [FILTER]
+    python3 bench/reductions.py --all [--build build] [--out bench/results/NAME.md] [FILTER]
+
+With --all: every op that reduces or scans, see reductions_sweep.py.
 
 The loop that reads is C, compiled here by the C compiler with -O3 -march=native: it ors all words of the input, in the order in
 which they lie in memory. Beside it, Quern's time is without that of a call, the time of one element. Peers that are not
@@ -27,6 +30,8 @@ sys.path.insert(0, os.path.join(OPTIONS.build, "python"))
 
 import numpy as np  # noqa: E402
 import quern  # noqa: E402
+
+import reductions_sweep  # noqa: E402
 
 GROUPS = 3  # of calls in each turn
 
@@ -280,9 +285,25 @@ def first_results(n=9):
     return statistics.median(times[1:]), max(times[1:])
 
 
+def write(lines):
+    if OPTIONS.out:
+        with open(OPTIONS.out, "w") as f:
+            f.write("\n".join(lines) + "\n")
+
+
+def all_ops(torch):
+    out = [f"{machine(OPTIONS.note)} NumPy {np.__version__}" + (f"; PyTorch {torch.__version__}" if torch else "") + ". One thread.",
+           "The quickest peer's time over Quern's, medians of turns; results allocated by each. Cases that are behind:", "",
+           *reductions_sweep.table(CONTEXT, torch, OPTIONS.filter, head, row)]
+    print(out[3])
+    write(out)
+
+
 def main():
     np.seterr(all="ignore")
     torch, read = load_torch(), reader()
+    if OPTIONS.all:
+        return all_ops(torch)
     one = np.zeros(8)
     at = one.ctypes.data
     read_call = median_ns(lambda: read.one(at, 1))
@@ -315,9 +336,7 @@ def main():
         out += ["", "The first result of a new reducing expression, 1000 elements: {:.2f} ms, the worst of 9 {:.2f} ms (goal: 1 ms).".format(
             *first_results())]
         print(*out[-2:], sep="\n")
-    if OPTIONS.out:
-        with open(OPTIONS.out, "w") as f:
-            f.write("\n".join(out) + "\n")
+    write(out)
 
 
 main()

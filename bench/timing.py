@@ -16,7 +16,7 @@ def options_of_command_line(rounds, more=None):
     parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--out")
     parser.add_argument("--note", default="", help="a sentence about the machine, for the head of the tables")
-    parser.add_argument("--all", action="store_true", help="of run.py and families.py")
+    parser.add_argument("--all", action="store_true", help="of run.py, families.py and reductions.py")
     parser.add_argument("filter", nargs="?", default="")
     if more:
         more(parser)
