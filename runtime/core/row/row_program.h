@@ -55,7 +55,7 @@ typedef struct qn_reducer {
 
 #define QN_ROW_AS_ONE 2
 #define QN_ROW_FOLDED 3
-#define QN_ROW_JOINED_AT_ONCE 128
+#define QN_ROW_JOINED_AT_ONCE 64
 
 /* The parameters of `inner` and `both`. Built kernels read no more than the first. */
 typedef struct qn_row_reducing {
