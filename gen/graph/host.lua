@@ -456,7 +456,7 @@ function M.entry(model, request, has_rows)
     end
     local op = { name = host.names.name, bodies = { any = src }, file = src.name, line = 1 }
     local record = { name = request.symbol, op = op, dtypes = dtypes, rank = tostring(request.rank), classes = request.classes,
-                     template = "elementwise", fused = host.fused }
+                     template = "elementwise", fused = host.fused, is_expression = true }
     local dag = { dag = host.dag, files = host.files, inputs = host.inputs, params = host.slots, outputs = outputs }
     if host.reduces then
       dag.index, dag.combine_of = host.dag.index, function(by, A) return expr.combine(model, by, A) end

@@ -356,6 +356,20 @@ private:
   const quern_clang_request *request;
 };
 
+// Makes registers of arrays that are vectors by now, those of strips, and simplifies a function that had some.
+struct ArraysPass : llvm::PassInfoMixin<ArraysPass> {
+  llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &analyses) {
+    llvm::PreservedAnalyses kept = llvm::SROAPass(llvm::SROAOptions::ModifyCFG).run(function, analyses);
+    if (kept.areAllPreserved()) return kept;
+    analyses.invalidate(function, kept);
+    llvm::FunctionPassManager rest;
+    rest.addPass(llvm::EarlyCSEPass());
+    rest.addPass(llvm::InstCombinePass());
+    kept.intersect(rest.run(function, analyses));
+    return kept;
+  }
+};
+
 // The passes of -O3 that the loops of kernels need. Measured against all of -O3: code of the same speed in two thirds of
 // the compile time.
 void optimise(llvm::Module &module, llvm::TargetMachine *machine, const quern_clang_request *request) {
@@ -392,9 +406,7 @@ void optimise(llvm::Module &module, llvm::TargetMachine *machine, const quern_cl
   loops.addPass(LoopVectorizePass());
   loops.addPass(InstCombinePass());
   loops.addPass(SimplifyCFGPass(SimplifyCFGOptions().hoistCommonInsts(true).sinkCommonInsts(true)));
-  loops.addPass(SROAPass(SROAOptions::ModifyCFG)); // the arrays of strips: their loops are vectors by now
-  loops.addPass(EarlyCSEPass());
-  loops.addPass(InstCombinePass());
+  loops.addPass(ArraysPass());
   loops.addPass(SLPVectorizerPass()); // vectorises what the loop vectoriser left scalar in loops with table lookups
 
   ModulePassManager passes;

@@ -32,6 +32,7 @@ static const struct {
     {0, 1, 1, 1000, 1000, 0}, /* off by bytes */
     {0, 32, 0, 1000, 1003, 0}, {0, 5, 0, 270000, 270013, 0}, /* rows with gaps: short and long */
     {0, 0, 0, 3, 3, 1}, /* [n, 3] with [3] */
+    {1, 0, 0, 1001, 1001, 1}, /* pieces go on from row to row */
     {0, 0, 0, 300000, 300001, 1},
 };
 #define N_PLACES (int)(sizeof places / sizeof *places)

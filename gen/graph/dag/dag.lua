@@ -121,9 +121,11 @@ function M.order(roots, without_rare, known)
         stack[#stack] = nil
       else
         state[node] = 1
-        local args = known and known[node] ~= nil and {} or M.args_of(node, without_rare)
-        for k = #args, 1, -1 do
-          if state[args[k]] ~= 2 then stack[#stack + 1] = args[k] end
+        if not known or known[node] == nil then
+          local args = node.args
+          for k = #args, without_rare and M.is_passed(node, without_rare) and 3 or 1, -1 do
+            if state[args[k]] ~= 2 then stack[#stack + 1] = args[k] end
+          end
         end
       end
     end

@@ -84,21 +84,23 @@ local function kept(list, operands)
   return result
 end
 
+M.GRAIN = 128 -- a multiple of Q_GRAIN and Q_GRAIN_F16 of templates/c/headers/kernel.h
 M.SHORT = 3 -- operations of a contiguous loop that takes two vectors between jumps
 M.DEEP = 40 -- operations that wait for one another: more than a processor overlaps with those of the next elements
 
 -- The pragma before a kernel's loops, a special one with casts of a dtype that is cast in blocks; and the pragma before its main loop,
 -- a special one if the body is deep, or short.
-local function loop_pragmas(types, record, nodes)
+local function loop_pragmas(types, record, nodes, is_cut)
+  local plain = is_cut and "_MASKED" or ""
   local has_casts, is_stored = false, false
   for _, node in ipairs(nodes) do
     has_casts = has_casts or (node.op == "round" and types.by_name[node.name].casts_in_blocks)
     is_stored = is_stored or node.is_stored
   end
   for _, dtype in ipairs(record.dtypes) do has_casts = has_casts or (types.by_name[dtype].casts_in_blocks and not is_stored) end
-  if has_casts then return "Q_IVDEP_F16", "Q_IVDEP_F16" end
+  if has_casts then return "Q_IVDEP_F16" .. plain, "Q_IVDEP_F16", "Q_GRAIN_F16" end
   local is_short = #nodes > 0 and not record.classes:find "s" and variants.weight_of(nodes) <= M.SHORT
-  return "Q_IVDEP", dag_of.depth(nodes) > M.DEEP and "Q_IVDEP_DEEP" or is_short and "Q_IVDEP_SHORT" or "Q_IVDEP"
+  return "Q_IVDEP" .. plain, dag_of.depth(nodes) > M.DEEP and "Q_IVDEP_DEEP" or is_short and "Q_IVDEP_SHORT" or "Q_IVDEP", "Q_GRAIN"
 end
 
 -- The number of elements of a block; the rare path is taken or not for a block as a whole.
@@ -246,6 +248,20 @@ local function bare_of(types, dag)
   return bare
 end
 
+-- Changes the values of an expression's kernel with rare blocks: its blocks of elements are a multiple of `grain` long, or are the rest of a
+-- row, shorter than that. Then compilers whose vectors have masks (Q_MASKS) compile a loop's vector iterations once, and no others: time to
+-- compile is most of what an expression's first call takes. The last loop, which computes all elements right, takes the rest where the loop
+-- before goes over whole vectors only.
+local function cut_rest(values, grain)
+  local rest = "Q_IS_REST(m, %s) || %s"
+  values.grain = values.strips and values.strips[#values.strips].strip or grain
+  if values.strips then values.found = rest:format(values.grain, values.found) end
+  if values.light then
+    values.light_end = string.format("Q_WHOLE(m, %s)", values.grain)
+    values.light_found = rest:format(values.grain, values.light_found)
+  end
+end
+
 -- The template of a record computed by a DAG, and its values but for the comment.
 local function elementwise_values(types, record, dag, templates, tables)
   local n_in, variable_of, used = #dag.inputs, {}, operands_of.used(dag)
@@ -286,13 +302,15 @@ local function elementwise_values(types, record, dag, templates, tables)
     return table.move(lines, 1, #lines, #all + 1, all), emitter
   end
   local body, emitter = text_of(dag.outputs, false)
-  local ivdep, ivdep_main = loop_pragmas(types, record, dag_of.order(dag.outputs))
+  local block = is_rare and rare_block(types, outputs)
+  local is_cut = block and record.is_expression and block % M.GRAIN == 0
+  local ivdep, ivdep_main, grain = loop_pragmas(types, record, dag_of.order(dag.outputs), is_cut)
   local apart = apart_text(operands, outputs)
   local given = may_give_bools and bools.values(emitter, outputs[1], dag.outputs[1])
   local values = {
     rank = record.rank, linkage = record.fused and "Q_FN " or "", params = params, strides = kept(strides, operands),
     operands = kept(operands, operands), n_operands = #operands, hoisted = hoisted, body = body,
-    outputs = values_of(types, outputs, dag, emitter, apart), search = {}, ivdep = ivdep, ivdep_main = ivdep_main,
+    outputs = values_of(types, outputs, dag, emitter, apart), search = {}, ivdep = ivdep, ivdep_main = ivdep_main, grain = false,
   }
   local roots = table.move(dag.outputs, 1, #dag.outputs, 1, {})
   if is_rare then
@@ -301,7 +319,7 @@ local function elementwise_values(types, record, dag, templates, tables)
     local fast, fast_emitter = text_of(roots, true)
     values.fast, values.search, values.found = fast, search_of(thresholds, others, fast_emitter)
     values.fast_outputs = values_of(types, outputs, dag, fast_emitter, apart, true)
-    values.apart, values.block = apart, rare_block(types, outputs)
+    values.apart, values.block = apart, block
   end
   if heavy then
     local tests, more = split_conditions(types, dag.dag:rare_conditions(dag.outputs, heavy))
@@ -310,8 +328,9 @@ local function elementwise_values(types, record, dag, templates, tables)
     table.move(more, 1, #more, #needed + 1, needed)
     local light, light_emitter = text_of(needed, heavy)
     values.light, values.light_search, values.light_found = light, search_of(tests, more, light_emitter)
+    values.light_end = "m"
     values.light_outputs = values_of(types, outputs, dag, light_emitter, apart, heavy)
-    local known = left_by_light(types, outputs, dag, heavy, values.light_outputs)
+    local known = not is_cut and left_by_light(types, outputs, dag, heavy, values.light_outputs)
     if known then
       values.body, emitter = text_of(dag.outputs, false, known)
       values.outputs = values_of(types, outputs, dag, emitter, apart)
@@ -325,6 +344,7 @@ local function elementwise_values(types, record, dag, templates, tables)
     })
     for key, value in pairs(loop) do values[key] = value end
   end
+  if is_cut then cut_rest(values, grain) end
   return given and bools.FORM or form, given and merged(values, given) or values
 end
 
@@ -480,6 +500,20 @@ function M.kernel(types, record, dag, templates, tables, prefix)
   return text .. "\n" .. template.render(templates[fused.template], template.chosen(templates[fused.template], values))
 end
 
+-- The lines of a constant table's items, and the end of its definition.
+local function item_lines(list)
+  local lines = {}
+  for k = 1, #list.items, 4 do
+    local row = {}
+    for j = k, math.min(k + 3, #list.items) do row[#row + 1] = c.table_item(list.type, list.items[j]) end
+    lines[#lines + 1] = "  " .. table.concat(row, ", ") .. ","
+  end
+  lines[#lines + 1] = "};"
+  return lines
+end
+
+local items_of = setmetatable({}, { __mode = "k" }) -- table -> those lines
+
 -- The constant tables that DAGs look up: definitions, and list -> name. form: how a definition begins, C's if nil
 function M.tables(dags, form)
   form = form or "static const %s %s[%d] __attribute__((aligned(64))) = {"
@@ -492,12 +526,8 @@ function M.tables(dags, form)
         while taken[name] do name = name .. "_" end
         taken[name], table_names[list] = true, name
         lines[#lines + 1] = string.format(form, list.type, name, #list.items)
-        for k = 1, #list.items, 4 do
-          local row = {}
-          for j = k, math.min(k + 3, #list.items) do row[#row + 1] = c.table_item(list.type, list.items[j]) end
-          lines[#lines + 1] = "  " .. table.concat(row, ", ") .. ","
-        end
-        lines[#lines + 1] = "};"
+        items_of[list] = items_of[list] or item_lines(list)
+        table.move(items_of[list], 1, #items_of[list], #lines + 1, lines)
       end
     end
   end

@@ -30,34 +30,42 @@ static void fence_streams(void) {
 #endif
 }
 
-/* Runs the kernel over a row of n items, piece by piece: it writes to blocks, which are then copied past the cache, as bytes.
- * row: the start of each operand's row. Prefetches what is read, since reads by a mask come late. Not inlined, for its stack. */
-__attribute__((noinline)) static void stream_row(const engine_run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
+/* Copies the items that a streamed run has in blocks past the cache: `count`, of piece->n[0] that a block has room for, to cursor->ptr. */
+static void store_piece(const qn_job *job, qn_tile_cursor *cursor, qn_tile *piece) {
+  for (int32_t k = job->n_in; k < job->n_operands && piece->count; k++) qn_pack_store(&job->operand[k], NULL, piece, cursor->scratch, cursor->ptr[k]);
+  piece->count = 0;
+}
+
+/* Runs the kernel over a row of n items, piece by piece: it writes to blocks, which are copied past the cache when they are full, or
+ * where the next row's outputs are elsewhere. A block ends where a cache line of the first output does. Prefetches what is read, since reads
+ * by a mask come late. */
+static void stream_row(const engine_run *run, char *const *row, const int64_t (*stride)[2], int64_t n, qn_tile_cursor *cursor, qn_tile *piece) {
   const qn_job *job = run->tiles.job;
-  const int64_t byte_stride[2][2] = {{1, 0}, {1, 0}};
-  QN_IN_SCRATCH(qn_tile_cursor, cursor);
-  char *const scratch = cursor->scratch, *ptr[QN_MAX_OPERANDS];
-  const int64_t head = (int64_t)((0 - (uintptr_t)row[job->n_in]) % 64) / job->operand[job->n_in].size; /* up to a cache line */
   const uintptr_t ahead = job->n_in > 3 ? 12288 / (uintptr_t)job->n_in : 4096; /* where there is no operand any more, nothing is fetched */
-  int64_t piece[3] = {head > 0 && head < job->chunk[0] ? head : job->chunk[0], 1, 0};
-  for (int64_t i = 0; i < n; i += piece[0], piece[0] = job->chunk[0]) {
-    if (piece[0] > n - i) piece[0] = n - i;
+  int64_t extent[3] = {0, 1, 0};
+  char *ptr[QN_MAX_OPERANDS];
+  for (int32_t k = job->n_in; k < job->n_operands; k++)
+    if (piece->count && row[k] != cursor->ptr[k] + piece->count * job->operand[k].size) store_piece(job, cursor, piece);
+  for (int64_t i = 0; i < n; i += extent[0]) {
+    if (!piece->count) {
+      for (int32_t k = job->n_in; k < job->n_operands; k++) cursor->ptr[k] = row[k] + i * job->operand[k].size;
+      const int64_t head = (int64_t)((0 - (uintptr_t)cursor->ptr[job->n_in]) % 64) / job->operand[job->n_in].size; /* up to a cache line */
+      piece->n[0] = head > 0 && head < job->chunk[0] ? head : job->chunk[0];
+    }
+    extent[0] = n - i < piece->n[0] - piece->count ? n - i : piece->n[0] - piece->count;
     for (int32_t k = 0; k < job->n_in; k++) {
+      const int64_t bytes = job->nest->rank > 1 && !stride[k][1] ? 0 : extent[0] * stride[k][0]; /* not those of a row that is repeated */
       ptr[k] = row[k] + i * stride[k][0];
-      for (int64_t b = 0; b < piece[0] * stride[k][0]; b += 64) __builtin_prefetch((const char *)((uintptr_t)ptr[k] + ahead) + b, 0, 2);
+      for (int64_t b = 0; b < bytes; b += 64) __builtin_prefetch((const char *)((uintptr_t)ptr[k] + ahead) + b, 0, 2);
     }
-    for (int32_t k = job->n_in; k < job->n_operands; k++) ptr[k] = scratch + job->operand[k].block;
-    run->kernel(ptr, stride, piece, run->params);
-    for (int32_t k = job->n_in; k < job->n_operands; k++) {
-      char *copy[2] = {scratch + job->operand[k].block, row[k] + i * job->operand[k].size};
-      const int64_t size[3] = {piece[0] * job->operand[k].size, 1, 0};
-      job->operand[k].move(copy, byte_stride, size, NULL);
-    }
+    for (int32_t k = job->n_in; k < job->n_operands; k++) ptr[k] = cursor->scratch + job->operand[k].block + piece->count * job->operand[k].size;
+    run->kernel(ptr, stride, extent, run->params);
+    if ((piece->count += extent[0]) == piece->n[0]) store_piece(job, cursor, piece);
   }
 }
 
-/* Runs the kernel over [begin, end) of dimension `cut` and all of the others. */
-static void run_direct(const engine_run *run, int64_t begin, int64_t end) {
+/* Runs the kernel over [begin, end) of dimension `cut` and all of the others. cursor, piece: of a streamed run */
+static void run_rows(const engine_run *run, int64_t begin, int64_t end, qn_tile_cursor *cursor, qn_tile *piece) {
   const qn_job *job = run->tiles.job;
   const qn_nest *nest = job->nest;
   int32_t cut = run->cut, inner = job->streamed ? 1 : job->variant->rank < nest->rank ? job->variant->rank : nest->rank;
@@ -72,8 +80,8 @@ static void run_direct(const engine_run *run, int64_t begin, int64_t end) {
     stride[k][1] = nest->rank > 1 ? nest->stride[k][1] : 0;
   }
   for (;;) {
-    if (job->streamed)
-      stream_row(run, ptr, (const int64_t(*)[2])stride, extent[0]);
+    if (piece)
+      stream_row(run, ptr, (const int64_t(*)[2])stride, extent[0], cursor, piece);
     else
       run->kernel(ptr, (const int64_t(*)[2])stride, extent, run->params);
     int32_t d = inner;
@@ -84,9 +92,24 @@ static void run_direct(const engine_run *run, int64_t begin, int64_t end) {
       if (step == 1) break;
       at[d] = 0;
     }
-    if (d == nest->rank) break;
+    if (d == nest->rank) return;
   }
-  if (job->streamed) fence_streams();
+}
+
+/* Not inlined, for its stack. */
+__attribute__((noinline)) static void run_streamed(const engine_run *run, int64_t begin, int64_t end) {
+  QN_IN_SCRATCH(qn_tile_cursor, cursor);
+  qn_tile piece = {.count = 0};
+  run_rows(run, begin, end, cursor, &piece);
+  store_piece(run->tiles.job, cursor, &piece);
+  fence_streams();
+}
+
+static void run_direct(const engine_run *run, int64_t begin, int64_t end) {
+  if (run->tiles.job->streamed)
+    run_streamed(run, begin, end);
+  else
+    run_rows(run, begin, end, NULL, NULL);
 }
 
 /* The dimension to cut into slices: the outermost one that is long enough, else the longest. */

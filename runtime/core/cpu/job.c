@@ -12,12 +12,15 @@
 #define QN_STREAM_BYTES (64 << 20)
 #endif
 
-/* Elements of the shortest row that is streamed, of a nest of several. At each end a line of the output is written in parts, and repeated
- * inputs leave less to read (10^7 f32, Zen 4, x + row: of 1000 2.8 ms, 4.5 past the cache; of 10^5 3.0, 3.7; of 10^6 1.9, 1.7). */
+/* Elements of the shortest row that is streamed, of a nest of several: at each end a line of the output is written in parts. Of the shortest where a
+ * direct kernel's outputs go on from row to row; then an input may repeat a row up to MOST_REPEATED, which L1 keeps (10^7 f32, Zen 5, x + row:
+ * of 1000 0.8 of the time, of 20,000 1.1). */
 #define STREAM_ROW (1 << 18)
+#define STREAM_JOINED 256
+#define MOST_REPEATED 4096
 
 /* Bytes of the widest operand in a piece of a row, where a direct kernel is streamed: reads and writes alternate and keep memory busy both
- * ways, at little overhead (add of 10^7 f32, Zen 5: 1.9 ms; with 256 bytes 2.1, with 1024 2.2). */
+ * ways, at little overhead (add of 10^7 f32, Zen 5: 1.9 ms; with 256 bytes 2.1, with 1024 2.2). Twice as many in short rows of one input that repeats none. */
 #define PIECE_BYTES 512
 /* Elements of a streamed tile; its overhead is above a piece's (f16 + f32 of 10^7: 3.1 ms; 3.3 with 256, 3.6 with QN_BLOCK). */
 #define STREAM_BLOCK 512
@@ -33,7 +36,6 @@
 #define CACHE_LINE 64
 
 static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t inner_extent(const qn_nest *nest) { return nest->rank ? nest->n[0] : 1; }
 static int64_t inner_stride(const qn_nest *nest, int32_t k) { return nest->rank ? nest->stride[k][0] : 0; }
 static int has_outputs(const qn_job *job) { return job->n_in < job->n_operands; }
 
@@ -183,9 +185,7 @@ static int is_uniform(const qn_job *job, int32_t k) {
   return job->tile_rank > 0;
 }
 
-static int64_t tile_stride(const qn_job *job, int32_t k, int32_t j) {
-  return j < job->tile_rank ? job->nest->stride[k][job->tile_dim[j]] : 0;
-}
+static int64_t tile_stride(const qn_job *job, int32_t k, int32_t j) { return j < job->tile_rank ? job->nest->stride[k][job->tile_dim[j]] : 0; }
 static int64_t tile_extent(const qn_job *job, int32_t j) { return j < job->tile_rank ? job->chunk[job->tile_dim[j]] : 1; }
 
 static int has_rows(const qn_job *job, int32_t k) { return tile_stride(job, k, 0) == job->operand[k].size; }
@@ -218,8 +218,7 @@ static const qn_variant *block_variant(const qn_signature *signature, const qn_j
     for (int32_t k = 0; k < job->n_operands && fits; k++) {
       int is_broadcast = variant->classes[k] == QN_CLASS_BROADCAST;
       broadcasts += is_broadcast;
-      fits = variant->dtypes[k] == dtypes[k] &&
-             (variant->classes[k] == QN_CLASS_CONTIGUOUS || (is_broadcast && may_broadcast(job, k)));
+      fits = variant->dtypes[k] == dtypes[k] && (variant->classes[k] == QN_CLASS_CONTIGUOUS || (is_broadcast && may_broadcast(job, k)));
     }
     if (!fits || broadcasts <= best_broadcasts) continue;
     best = variant;
@@ -378,7 +377,7 @@ static int is_streamed(const qn_job *job, int64_t n_heavy) {
   const qn_nest *nest = job->nest;
   int64_t moved = 0;
   for (int32_t k = nest->n_positions; k < job->n_operands; k++) moved += inner_stride(nest, k) ? (k < job->n_in ? 1 : 4) * job->operand[k].size : 0;
-  if (min_i64(nest->n_elements, MANY_ELEMENTS) * moved < QN_STREAM_BYTES || !has_outputs(job) || (nest->rank > 1 && inner_extent(nest) < STREAM_ROW)) return 0;
+  if (min_i64(nest->n_elements, MANY_ELEMENTS) * moved < QN_STREAM_BYTES || !has_outputs(job)) return 0;
   if (moved < 7 * n_heavy * job->operand[job->n_in].compute_size) return 0;
   for (int32_t o = job->n_in; o < job->n_operands; o++) {
     if (inner_stride(nest, o) != job->operand[o].size) return 0;
@@ -410,21 +409,35 @@ static int set_operands(const qn_signature *signature, const uint8_t *dtypes, co
 }
 
 /* Whether a direct kernel can write rows in pieces: no operand may be strided. */
-static int may_stream(const qn_job *job, int n_strided) {
-  return n_strided == 0 && (job->n_operands - job->n_in) * PIECE_BYTES <= QN_SCRATCH;
+static int may_stream(const qn_job *job, int n_strided) { return n_strided == 0 && (job->n_operands - job->n_in) * 2 * PIECE_BYTES <= QN_SCRATCH; }
+
+/* Whether an input repeats a row. */
+static int is_repeated(const qn_nest *nest, int32_t k) { return nest->rank > 1 && nest->stride[k][0] && !nest->stride[k][1]; }
+
+/* Whether outputs go on from row to row, and rows are such that pieces may, too. */
+static int are_rows_joined(const qn_job *job) {
+  const qn_nest *nest = job->nest;
+  int joined = nest->n[0] >= STREAM_JOINED;
+  for (int32_t k = 0; k < job->n_in; k++) joined &= !is_repeated(nest, k) || nest->n[0] <= MOST_REPEATED;
+  for (int32_t k = job->n_in; k < job->n_operands; k++)
+    for (int32_t d = 1; d < nest->rank; d++) joined &= nest->stride[k][d] == nest->n[d - 1] * nest->stride[k][d - 1];
+  return joined;
 }
 
 /* Places the outputs' blocks one after another and sets the size of a piece. */
 static void plan_pieces(qn_job *job) {
   uint8_t largest = 1;
+  int n_read = job->nest->rank < 2 || job->nest->n[0] > MOST_REPEATED;
   for (int32_t k = 0; k < job->n_operands; k++) {
     qn_operand *operand = &job->operand[k];
     if (operand->size > largest) largest = operand->size;
+    if (k < job->n_in) n_read += inner_stride(job->nest, k) && !is_repeated(job->nest, k);
     if (k < job->n_in) continue;
     use_mover(operand, QN_PACKING_STREAM, qn_packs.stream);
-    operand->block = (uint16_t)((k - job->n_in) * PIECE_BYTES);
+    operand->convert = NULL;
+    operand->block = operand->staging = (uint16_t)((k - job->n_in) * 2 * PIECE_BYTES);
   }
-  job->chunk[0] = PIECE_BYTES / largest;
+  job->chunk[0] = (n_read > 1 ? 1 : 2) * PIECE_BYTES / largest;
 }
 
 void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, const qn_nest *nest, int32_t n_out, qn_job *job) {
@@ -435,7 +448,9 @@ void qn_job_plan(const qn_signature *signature, const uint8_t *dtypes, const qn_
   if (same && !job->program) dtypes = signature->variants[0].dtypes;
   job->variant = job->program || nest->n_positions || n_out == 0 ? NULL : direct_variant(signature, dtypes, job, &n_strided);
   job->kernel = NULL;
-  if (job->variant && is_direct_worthwhile(job, job->variant, n_strided) && (!job->streamed || may_stream(job, n_strided))) {
+  const int is_direct = job->variant && is_direct_worthwhile(job, job->variant, n_strided);
+  if (nest->rank > 1 && nest->n[0] < STREAM_ROW && !(is_direct && may_stream(job, n_strided) && are_rows_joined(job))) job->streamed = 0;
+  if (is_direct && (!job->streamed || may_stream(job, n_strided))) {
     job->kernel = qn_job_kernel(job->variant, &job->isa);
     if (job->streamed) plan_pieces(job);
   } else {

@@ -38,7 +38,7 @@ typedef enum qn_packing {
   QN_PACKING_STREAM    /* an output, contiguous over the tile or piece: copied past the cache */
 } qn_packing;
 
-/* The packing of one operand; for DIRECT and streamed, only outputs' `block` and `move` are used. FILL to STREAM, except
+/* The packing of one operand; for DIRECT and streamed, only outputs' `block`, `staging` and `move` are used. FILL to STREAM, except
  * POSITION, move items of the tensor's dtype; if the kernel's differs, a conversion between `staging` and `block` follows
  * (inputs) or precedes (outputs). Offsets are into the slice's scratch. */
 typedef struct qn_operand {

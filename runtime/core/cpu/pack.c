@@ -6,9 +6,7 @@
 #include <string.h>
 
 /* In this file `far` is a tile in a tensor, `near` a dense block. */
-static int64_t stride_along(const qn_tile *tile, const int64_t *stride, int32_t j) {
-  return j < tile->rank ? stride[tile->dim[j]] : 0;
-}
+static int64_t stride_along(const qn_tile *tile, const int64_t *stride, int32_t j) { return j < tile->rank ? stride[tile->dim[j]] : 0; }
 static int64_t extent_along(const qn_tile *tile, int32_t j) { return j < tile->rank ? tile->n[j] : 1; }
 
 /* Runs a kernel of two operands over one row. */
@@ -28,12 +26,8 @@ static void convert_rows(qn_kernel *kernel, const qn_tile *tile, const int64_t *
     n_rows = tile->n[1];
   else
     row = tile->count; /* tiles of more dimensions are converted where they are linear only */
-  for (int64_t i = 0; i < n_rows; i++, far += step, near += row * near_size) {
-    if (is_store)
-      run_row(kernel, near, near_size, far, far_size, row);
-    else
-      run_row(kernel, far, far_size, near, near_size, row);
-  }
+  for (int64_t i = 0; i < n_rows; i++, far += step, near += row * near_size)
+    run_row(kernel, is_store ? near : far, is_store ? near_size : far_size, is_store ? far : near, is_store ? far_size : near_size, row);
 }
 
 /* An index in the outer dimensions of a tile, and its offset in the tensor. */
@@ -102,15 +96,7 @@ void qn_pack_index(const qn_operand *operand, const int64_t *stride, const qn_ti
 
 static void move_at(const qn_operand *operand, const qn_tile *tile, char *far, char *near, char *scratch, int is_store) {
   char *const ptr[3] = {is_store ? near : far, scratch + operand->table, is_store ? far : near};
-  const int64_t dense[2] = {operand->size, 0};
-  const int64_t stride[3][2] = {{is_store ? dense[0] : 0, 0}, {4, 0}, {is_store ? 0 : dense[0], 0}};
-  const int64_t extent[3] = {tile->count, 1, 0};
-  operand->move(ptr, stride, extent, NULL);
-}
-
-static void fill(const qn_operand *operand, const qn_tile *tile, const char *value, char *near) {
-  char *const ptr[2] = {(char *)(uintptr_t)value, near};
-  const int64_t stride[2][2] = {{0, 0}, {operand->size, 0}};
+  const int64_t stride[3][2] = {{is_store ? operand->size : 0, 0}, {4, 0}, {is_store ? 0 : operand->size, 0}};
   const int64_t extent[3] = {tile->count, 1, 0};
   operand->move(ptr, stride, extent, NULL);
 }
@@ -119,12 +105,10 @@ void qn_pack_load(const qn_operand *operand, const int64_t *stride, const qn_til
   char *far = (char *)(uintptr_t)from; /* only read */
   char *block = scratch + operand->block, *staging = scratch + operand->staging;
   switch (operand->packing) {
-    case QN_PACKING_CONVERT:
-      convert_rows(operand->convert, tile, stride, far, operand->size, block, operand->compute_size, 0);
-      return;
+    case QN_PACKING_CONVERT: convert_rows(operand->convert, tile, stride, far, operand->size, block, operand->compute_size, 0); return;
     case QN_PACKING_ONE: run_row(operand->convert, from, operand->size, block, operand->compute_size, 1); return;
     case QN_PACKING_POSITION: move_strided(operand->move, tile, stride, far, block, operand->compute_size, 0); return;
-    case QN_PACKING_FILL: fill(operand, tile, from, staging); break;
+    case QN_PACKING_FILL: run_row(operand->move, from, 0, staging, operand->size, tile->count); break;
     case QN_PACKING_ROWS: copy_rows(tile, stride, far, staging, operand->size, 0); break;
     case QN_PACKING_STRIDED: move_strided(operand->move, tile, stride, far, staging, operand->size, 0); break;
     default: qn_assert(operand->packing == QN_PACKING_AT); move_at(operand, tile, far, staging, scratch, 0);
@@ -134,12 +118,10 @@ void qn_pack_load(const qn_operand *operand, const int64_t *stride, const qn_til
 
 void qn_pack_store(const qn_operand *operand, const int64_t *stride, const qn_tile *tile, char *scratch, char *to) {
   char *block = scratch + operand->block, *staging = scratch + operand->staging;
-  if (operand->packing == QN_PACKING_CONVERT) {
-    convert_rows(operand->convert, tile, stride, to, operand->size, block, operand->compute_size, 1);
-    return;
-  }
-  if (operand->convert) run_row(operand->convert, block, operand->compute_size, staging, operand->size, tile->count);
+  if (operand->convert && operand->packing != QN_PACKING_CONVERT)
+    run_row(operand->convert, block, operand->compute_size, staging, operand->size, tile->count);
   switch (operand->packing) {
+    case QN_PACKING_CONVERT: convert_rows(operand->convert, tile, stride, to, operand->size, block, operand->compute_size, 1); return;
     case QN_PACKING_ROWS: copy_rows(tile, stride, to, staging, operand->size, 1); return;
     case QN_PACKING_STRIDED: move_strided(operand->move, tile, stride, to, staging, operand->size, 1); return;
     case QN_PACKING_STREAM: run_row(operand->move, staging, 1, to, 1, tile->count * operand->size); return; /* in bytes */

@@ -65,8 +65,6 @@ static inline int qn_kind_is_there(const quern_op *op) { return op->builtin || o
 #define QN_SHAPE_LEAST offsetof(quern_shape, strides)
 
 /* Element k of a caller's array of shapes. The caller's structs may be longer than ours. */
-static inline quern_shape *qn_shape_at(quern_shape *out, int32_t k) {
-  return (quern_shape *)(void *)((char *)out + (size_t)k * out->size);
-}
+static inline quern_shape *qn_shape_at(quern_shape *out, int32_t k) { return (quern_shape *)(void *)((char *)out + (size_t)k * out->size); }
 
 #endif

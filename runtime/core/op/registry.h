@@ -30,9 +30,7 @@ struct quern_op {
 extern const struct qn_kind qn_kind_elementwise;
 
 /* The description that the library's own implementation checks operands by; a registered one has op->info. */
-static inline const quern_op_info *qn_registry_own_info(const quern_op *op) {
-  return op->builtin ? &op->builtin->info : op->info;
-}
+static inline const quern_op_info *qn_registry_own_info(const quern_op *op) { return op->builtin ? &op->builtin->info : op->info; }
 
 /* What the public ABI's class of an op says; nothing else reads it. Whether the outputs' shapes depend on the inputs' values. */
 static inline int qn_registry_is_measured(const quern_op_info *info) { return info->op_class == QUERN_CLASS_DYNAMIC; }

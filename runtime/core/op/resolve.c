@@ -29,9 +29,7 @@ static quern_status promote(const quern_op_info *info, const uint8_t *in_dtypes,
   return QUERN_OK;
 }
 
-quern_status qn_resolve_promotion(const quern_op_info *info, const uint8_t *in_dtypes, uint8_t *dtype) {
-  return promote(info, in_dtypes, 0, dtype);
-}
+quern_status qn_resolve_promotion(const quern_op_info *info, const uint8_t *in_dtypes, uint8_t *dtype) { return promote(info, in_dtypes, 0, dtype); }
 
 static quern_status check_others(const qn_builtin *builtin, const uint8_t *in_dtypes) {
   for (int32_t k = 0; k < builtin->info.n_in; k++)

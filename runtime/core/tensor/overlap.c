@@ -204,8 +204,7 @@ quern_status qn_tensor_refuse_overlap(const char *op, const quern_arg_info *args
   const char *tail = met == QN_OVERLAP_YES ? "" : " (strides too intricate to tell)";
   if (other == k) return qn_tensor_fail(QUERN_E_OVERLAP, op, &args[k], k - n_in, "%s itself%s", verb, tail);
   return qn_tensor_fail(QUERN_E_OVERLAP, op, &args[k], k - n_in, "%s %s%s%s", verb,
-                        qn_tensor_arg_text(&args[other], other < n_in ? other : other - n_in, operand),
-                        other < n_in ? allowed : "", tail);
+                        qn_tensor_arg_text(&args[other], other < n_in ? other : other - n_in, operand), other < n_in ? allowed : "", tail);
 }
 
 /* Checks output k against itself. */
@@ -228,16 +227,14 @@ __attribute__((noinline)) static quern_status check_pair(const char *op, const q
   return qn_tensor_refuse_overlap(op, args, outputs - first, k - first, j - first, met, is_apart ? "" : ITEM_BY_ITEM);
 }
 
-quern_status qn_tensor_check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
-                                    const uint8_t *sizes) {
+quern_status qn_tensor_check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out, const uint8_t *sizes) {
   quern_status status = QUERN_OK;
   for (int32_t k = nest->n_operands - n_out; k < nest->n_operands && status == QUERN_OK; k++)
     status = check_itself(op, args, nest, n_out, sizes, k);
   return status;
 }
 
-quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
-                                     const uint8_t *sizes) {
+quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out, const uint8_t *sizes) {
   const int32_t n = nest->n_operands, first = nest->n_positions;
   quern_status status = QUERN_OK;
   span spans[QN_MAX_OPERANDS];

@@ -24,8 +24,7 @@ const char *qn_tensor_arg_text(const quern_arg_info *arg, int32_t index, char te
   return text;
 }
 
-quern_status qn_tensor_fail(quern_status status, const char *op, const quern_arg_info *arg, int32_t index,
-                            const char *format, ...) {
+quern_status qn_tensor_fail(quern_status status, const char *op, const quern_arg_info *arg, int32_t index, const char *format, ...) {
   char operand[QN_TENSOR_ARG_CHARS], prefix[QN_TENSOR_ARG_CHARS + 160];
   va_list args;
   snprintf(prefix, sizeof prefix, "%.128s: %s: ", op, qn_tensor_arg_text(arg, index, operand));
@@ -87,8 +86,7 @@ static quern_status refuse_dtype(DLDataType type, const char *op, const quern_ar
     return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s is not built into this library", qn_dtype_infos[dtype].name);
   if (type.lanes != 1) return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s, expected 1 lane", text);
   if (type.bits % 8 != 0)
-    return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s has items of %u bits, expected whole bytes", text,
-                          (unsigned)type.bits);
+    return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s has items of %u bits, expected whole bytes", text, (unsigned)type.bits);
   return qn_tensor_fail(QUERN_E_DTYPE, op, arg, index, "dtype %s is not known to this library%s", text,
                         type.code == kDLComplex ? ": give the real and the imaginary parts" : "");
 }
@@ -122,8 +120,7 @@ static quern_status read_layout(const DLTensor *tensor, const char *op, const qu
     return QUERN_OK;
   }
   if (overflow)
-    return qn_tensor_fail(QUERN_E_SHAPE, op, arg, index, "shape %s has more than 2^63 - 1 elements",
-                          shape_text(ndim, shape, text));
+    return qn_tensor_fail(QUERN_E_SHAPE, op, arg, index, "shape %s has more than 2^63 - 1 elements", shape_text(ndim, shape, text));
   read->n_elements = n;
   if (!strides) {
     above = n - 1;
@@ -169,8 +166,7 @@ quern_status qn_tensor_copy(const DLTensor *tensor, const char *op, const quern_
   return QUERN_OK;
 }
 
-quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index,
-                            int needs_data, qn_tensor *read) {
+quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index, int needs_data, qn_tensor *read) {
   if (UNLIKELY(!is_readable(tensor))) return refuse_descriptor(tensor, op, arg, index);
   const int32_t ndim = tensor->ndim;
   const int64_t *const shape = tensor->shape, *const strides = tensor->strides;
@@ -240,8 +236,7 @@ static quern_status refuse_broadcast(const char *op, const quern_arg_info *args,
                         shape_text(in[j].ndim, in[j].shape, other));
 }
 
-quern_status qn_tensor_broadcast(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,
-                                 int64_t *shape, int32_t *ndim) {
+quern_status qn_tensor_broadcast(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in, int64_t *shape, int32_t *ndim) {
   int32_t longest = 0, k;
   if (UNLIKELY(n_in == 0)) {
     *ndim = 0;
@@ -360,8 +355,7 @@ static void swap_dimensions(qn_nest *nest, int32_t a, int32_t b) {
   }
 }
 
-void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const qn_tensor *in, int32_t n_out,
-                         const qn_tensor *out, qn_nest *nest) {
+void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const qn_tensor *in, int32_t n_out, const qn_tensor *out, qn_nest *nest) {
   const int32_t n_operands = n_in + n_out;
   int64_t total = 1;
   int flat = 1;

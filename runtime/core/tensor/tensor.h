@@ -75,8 +75,7 @@ quern_status qn_tensor_read_dtype(DLDataType type, const char *op, const quern_a
 static inline int64_t qn_tensor_magnitude(int64_t x) { return x < 0 ? -x : x; }
 
 /* Validates one tensor. `needs_data` 0: data may be NULL (it is not accessed, or is given later). */
-quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index,
-                            int needs_data, qn_tensor *read);
+quern_status qn_tensor_read(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index, int needs_data, qn_tensor *read);
 
 /* Copies a descriptor with its shape and strides, which are stored in `layout`. Checks only the fields that copying uses. */
 quern_status qn_tensor_copy(const DLTensor *tensor, const char *op, const quern_arg_info *arg, int32_t index, DLTensor *copy,
@@ -84,8 +83,7 @@ quern_status qn_tensor_copy(const DLTensor *tensor, const char *op, const quern_
 
 /* The broadcast of the inputs' shapes, outermost first; *ndim <= QUERN_MAX_NDIM; no inputs: 0 dimensions. SHAPE when
  * they do not broadcast or the result would have 2^63 elements or more. */
-quern_status qn_tensor_broadcast(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in,
-                                 int64_t *shape, int32_t *ndim);
+quern_status qn_tensor_broadcast(const char *op, const quern_arg_info *args, int32_t n_in, const qn_tensor *in, int64_t *shape, int32_t *ndim);
 
 /* Orders the dimensions of a result in memory, innermost first, by the layout of the inputs (docs/layouts.md). shape: the inputs'
  * broadcast shape. Returns `order`, [ndim], or NULL: row-major. */
@@ -109,19 +107,16 @@ quern_status qn_tensor_check_devices(const char *op, const quern_arg_info *args,
 /* Builds the normalised nest of validated operands that broadcast to `shape`: drops dimensions of extent 1, orders them by the
  * first output's strides, innermost smallest (without outputs: the first input's), flips dimensions with no positive and some
  * negative stride, and merges adjacent dimensions where every operand allows it. */
-void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const qn_tensor *in, int32_t n_out,
-                         const qn_tensor *out, qn_nest *nest);
+void qn_tensor_normalise(int32_t ndim, const int64_t *shape, int32_t n_in, const qn_tensor *in, int32_t n_out, const qn_tensor *out, qn_nest *nest);
 
 /* The aliasing law of elementwise work over a nest with n_out outputs as its last operands; sizes: bytes an item of each operand;
  * args: of those in memory. An output may have exactly the addresses and item size of an input; otherwise each pair with an
  * output in it must be disjoint, and no output may overlap itself. OVERLAP names the pair. Exact for any strides within a bound
  * of work; undecided cases are refused. (Whether the op allows the alias at all, may_alias, is not checked.) */
-quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
-                                     const uint8_t *sizes);
+quern_status qn_tensor_check_overlap(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out, const uint8_t *sizes);
 
 /* The part of the law that does not depend on addresses: no output of the nest may overlap itself. */
-quern_status qn_tensor_check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out,
-                                    const uint8_t *sizes);
+quern_status qn_tensor_check_itself(const char *op, const quern_arg_info *args, const qn_nest *nest, int32_t n_out, const uint8_t *sizes);
 
 typedef enum qn_overlap { QN_OVERLAP_NO, QN_OVERLAP_YES, QN_OVERLAP_UNKNOWN } qn_overlap;
 

@@ -56,6 +56,26 @@
 #define Q_IVDEP_SHORT _Pragma("GCC ivdep") _Pragma("GCC unroll 2")
 #endif
 
+/* The rest of a loop, less than Q_GRAIN elements or a strip. Q_MASKS: a vector with a mask computes it. Then Q_CUT gives the length of the next
+   block of a row of which `left` elements are left: `block`, or a multiple of `grain`, or a rest; Q_WHOLE the part of a block that is no rest.
+   Q_IVDEP_MASKED and Q_IVDEP_F16_MASKED precede a loop of any length. Expressions' kernels ask for that. */
+#if defined(__clang__) && __clang_major__ >= 19 && defined(__AVX512BW__) && defined(__AVX512VL__)
+#define Q_MASKS 1
+#define Q_CUT(left, block, grain) ((left) >= (block) ? (block) : (left) >= (grain) ? (left) & -(i64)(grain) : (left))
+#define Q_WHOLE(m, grain) ((m) & -(i64)(grain))
+#define Q_IVDEP_MASKED _Pragma("clang loop vectorize(assume_safety) vectorize_predicate(enable) interleave_count(1)")
+#define Q_IVDEP_F16_MASKED _Pragma("clang loop vectorize(assume_safety) vectorize_predicate(enable) vectorize_width(32) interleave_count(1)")
+#else
+#define Q_MASKS 0
+#define Q_CUT(left, block, grain) ((left) < (block) ? (left) : (block))
+#define Q_WHOLE(m, grain) (m)
+#define Q_IVDEP_MASKED Q_IVDEP
+#define Q_IVDEP_F16_MASKED Q_IVDEP_F16
+#endif
+#define Q_GRAIN 64
+#define Q_GRAIN_F16 128 /* of a loop that converts f16 */
+#define Q_IS_REST(m, grain) (Q_MASKS && (m) < (grain))
+
 /* always_inline: a call left in an inner loop would keep it from vectorising. */
 #define Q_FN static inline __attribute__((always_inline, unused))
 
