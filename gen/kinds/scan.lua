@@ -168,7 +168,7 @@ local function places_values(c, types, record)
   local key = is_float and "i" .. t.bits or t.c
   local float = is_float and { raw = "u" .. t.bits, last = t.bits - 1,
                                nan = string.format("(%s)0x%s", key, (is_max and "7f" or "80") .. (is_max and "ff" or "00"):rep(t.bits // 8 - 1)) }
-  return { element = t.c, key = key, beyond = COMPARED[record.op.finds], float = float or false, stored = c.stored(types, record.K, "x") }
+  return { element = t.c, key = key, mask = "i" .. t.bits, beyond = COMPARED[record.op.finds], float = float or false, stored = c.stored(types, record.K, "x") }
 end
 
 local function names_of(prefix, list)
