@@ -33,6 +33,7 @@ M.schema = { accumulate = "string", result = "string", combine = "string table",
 
 M.MAX_OUTPUTS = 4 -- ORDER QN_SCAN_MAX_OUTPUTS of runtime/core/row/scan_op.h
 
+local HEAVY = 16 -- the most operations of a combination that is quicker element by element than in vectors of turned segments
 local FINDING = { rows = "scan_places", columns = "scan_places_columns" }
 local COMPARED = { max = ">", min = "<" }
 
@@ -135,7 +136,7 @@ function M.result_dtype(types, op, dtype)
   return row.result_dtype(types, op, is_float and types.by_name[dtype].kind ~= "float" and types.by_name[dtype].floating or dtype)
 end
 
-M.templates = { "rows/scan_rows", "rows/scan_columns", "rows/scan_places", "rows/scan_places_columns", "rows/scan_adjoint" }
+M.templates = { "rows/scan_rows", "rows/scan_columns", "rows/scan_heavy_rows", "rows/scan_heavy_columns", "rows/scan_places", "rows/scan_places_columns", "rows/scan_adjoint" }
 
 -- Whether it may be called in expressions: with one result, which is a state.
 function M.allowed_in_expression(op) return #op.outputs == 1 and not op.has_states end
@@ -264,7 +265,8 @@ function M.blocks(kit, types, op, wanted, _, states_for)
     local made = {}
     for k, part in ipairs { "rows", "columns" } do
       made[k] = op.finds and { part = part, dtypes = { A, A, A, "i64" }, template = FINDING[part], values = places_values }
-        or { part = part, dtypes = { A, A, A }, template = "scan_" .. part, values = scan_values, combine = states_for(op, A) }
+        or { part = part, dtypes = { A, A, A }, values = scan_values, combine = states_for(op, A),
+             template = kit.weight(states_for(op, A)) > HEAVY and "scan_heavy_" .. part or "scan_" .. part }
     end
     return made
   end)
