@@ -158,8 +158,9 @@ local function scan_values(c, types, record)
   local lines, result = c.body(types, record.combine, { "a", "b" })
   row.enter(lines, { result })
   local t = types.by_name[record.K]
-  return { element = t.c, combine = lines, result = result, stored = c.stored(types, record.K, "v"),
-           stored_item = c.stored(types, record.K, "v[l]") }
+  local is_sum = t.kind == "integer" and record.combine.outputs[1].op == "add"
+  return { element = t.c, beside = 1024 // t.bits, combine = lines, result = result, stored = c.stored(types, record.K, "v"),
+           stored_item = c.stored(types, record.K, "v[l]"), is_sum = is_sum, most_short = 64 }
 end
 
 -- The values of a template of an op that finds. key: the integers that are ordered as the elements

@@ -13,6 +13,7 @@
 #include "core/row/row_nest.h"
 
 #define COLUMNS 256 /* of a tile */
+#define DIRECT_TILE 8192 /* elements of a tile of rows that take no block, of at most QN_ROW_SCANNED rows */
 
 /* The work of all slices. A tile is some rows, or some columns of neighbouring scans. */
 typedef struct scan_run {
@@ -65,15 +66,16 @@ static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count
     }
     scan_part(run, at, stride, room->carries, 0, count, rows, from);
     for (int32_t k = 1; k < n_operands; k++) {
-      const int64_t size = kernel_size(run, k), step = job->nest->stride[k][0];
-      for (int64_t j = 0; j < rows && !run->direct[k]; j++)
-        qn_row_convert(run->variant->dtypes[at_kernel(k)], job->dtype[k], room->block[k] + j * count * size, count * size,
-                       qn_row_moved(ptr[k], (from + j) * step), count, 1);
+      const int64_t a_row = count * kernel_size(run, k), step = job->nest->stride[k][0];
+      const int64_t at_once = step == count * job->size[k] ? rows : 1;
+      for (int64_t j = 0; j < rows && !run->direct[k]; j += at_once)
+        qn_row_convert(run->variant->dtypes[at_kernel(k)], job->dtype[k], room->block[k] + j * a_row, a_row,
+                       qn_row_moved(ptr[k], (from + j) * step), count, at_once);
     }
   }
 }
 
-/* Of the rows of a tile. */
+/* Of the rows of a tile. Where no operand takes a block, more rows have their carries in the blocks. */
 typedef struct scan_room {
   _Alignas(64) char carries[QN_ROW_SCANNED_ROWS * QN_SCAN_CARRIES];
   qn_row_scanned block[3], staging;
@@ -96,7 +98,7 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
       stride[at_kernel(k)][0] = size;
       stride[at_kernel(k)][1] = run->direct[k] ? part.step : count * size;
     }
-    scan_part(run, at, stride, room->carries, QN_SCAN_CARRIES, count, rows, from);
+    scan_part(run, at, stride, run->is_direct ? room->block[0] : room->carries, QN_SCAN_CARRIES, count, rows, from);
     for (int32_t k = 1; k < n_operands; k++) {
       const qn_row_part part = {ptr[k], qn_row_step(job, k), from, count, rows};
       if (!run->direct[k]) qn_row_store(job, k, run->variant->dtypes[at_kernel(k)], &part, room->block[k], room->staging);
@@ -176,7 +178,8 @@ static void plan_scan(const qn_decision *decision, scan_run *run) {
   run->is_direct = (uint8_t)(is_same && (is_row || run->by_columns));
   for (int32_t k = 0; k < nest->n_operands && run->by_columns; k++) run->direct[k] = decision->dtypes[k] == scan->rows->dtypes[at_kernel(k)];
   if (run->by_columns) run->variant = scan->columns;
-  qn_row_cut_scans(&run->job, run->by_columns ? COLUMNS : 0);
+  const int64_t most = DIRECT_TILE / run->job.row < QN_ROW_SCANNED ? DIRECT_TILE / run->job.row : QN_ROW_SCANNED;
+  qn_row_cut_scans(&run->job, run->by_columns ? COLUMNS : run->is_direct ? most + (most == 0) : 0);
   run->n_tiles = qn_row_tiles(&run->job);
 }
 
