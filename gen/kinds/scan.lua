@@ -33,6 +33,8 @@ M.schema = { accumulate = "string", result = "string", combine = "string table",
 
 M.MAX_OUTPUTS = 4 -- ORDER QN_SCAN_MAX_OUTPUTS of runtime/core/row/scan_op.h
 
+local HEAVY = 16 -- the most operations of a combination that is quicker element by element than in vectors of turned segments
+local FINDING = { rows = "scan_places", columns = "scan_places_columns" }
 local COMPARED = { max = ">", min = "<" }
 
 local EXCLUDED = { "body", "params", "grad", "grad_ulp", "counts", "fraction", "ulp" }
@@ -134,7 +136,7 @@ function M.result_dtype(types, op, dtype)
   return row.result_dtype(types, op, is_float and types.by_name[dtype].kind ~= "float" and types.by_name[dtype].floating or dtype)
 end
 
-M.templates = { "rows/scan_rows", "rows/scan_columns", "rows/scan_places", "rows/scan_adjoint" }
+M.templates = { "rows/scan_rows", "rows/scan_columns", "rows/scan_heavy_rows", "rows/scan_heavy_columns", "rows/scan_places", "rows/scan_places_columns", "rows/scan_adjoint" }
 
 -- Whether it may be called in expressions: with one result, which is a state.
 function M.allowed_in_expression(op) return #op.outputs == 1 and not op.has_states end
@@ -156,14 +158,19 @@ local function scan_values(c, types, record)
   local lines, result = c.body(types, record.combine, { "a", "b" })
   row.enter(lines, { result })
   local t = types.by_name[record.K]
-  return { element = t.c, combine = lines, result = result, stored = c.stored(types, record.K, "v"),
-           stored_item = c.stored(types, record.K, "v[l]") }
+  local is_sum = t.kind == "integer" and record.combine.outputs[1].op == "add"
+  return { element = t.c, beside = 1024 // t.bits, combine = lines, result = result, stored = c.stored(types, record.K, "v"),
+           stored_item = c.stored(types, record.K, "v[l]"), is_sum = is_sum, most_short = 64 }
 end
 
-local function places_values(_, types, record)
-  local t, sign = types.by_name[record.K], COMPARED[record.op.finds]
-  local take = t.kind == "float" and string.format("(v %s top) | ((v != v) & (top == top))", sign) or string.format("v %s top", sign)
-  return { element = t.c, take = take }
+-- The values of a template of an op that finds. key: the integers that are ordered as the elements
+local function places_values(c, types, record)
+  local t, is_max = types.by_name[record.K], record.op.finds == "max"
+  local is_float = t.kind == "float"
+  local key = is_float and "i" .. t.bits or t.c
+  local float = is_float and { raw = "u" .. t.bits, last = t.bits - 1,
+                               nan = string.format("(%s)0x%s", key, (is_max and "7f" or "80") .. (is_max and "ff" or "00"):rep(t.bits // 8 - 1)) }
+  return { element = t.c, key = key, mask = "i" .. t.bits, beyond = COMPARED[record.op.finds], float = float or false, stored = c.stored(types, record.K, "x") }
 end
 
 local function names_of(prefix, list)
@@ -258,9 +265,10 @@ function M.blocks(kit, types, op, wanted, _, states_for)
     end
     local made = {}
     for k, part in ipairs { "rows", "columns" } do
-      made[k] = { part = part, dtypes = { A, A, A }, template = "scan_" .. part, values = scan_values, combine = states_for(op, A) }
+      made[k] = op.finds and { part = part, dtypes = { A, A, A, "i64" }, template = FINDING[part], values = places_values }
+        or { part = part, dtypes = { A, A, A }, values = scan_values, combine = states_for(op, A),
+             template = kit.weight(states_for(op, A)) > HEAVY and "scan_heavy_" .. part or "scan_" .. part }
     end
-    made[3] = op.finds and { part = "places", dtypes = { A, A, "i64", "i64" }, template = "scan_places", values = places_values } or nil
     return made
   end)
 end
@@ -297,8 +305,8 @@ function M.own_rows(types, op, records, context)
     local A = K and records.scans[K]
     if A then
       local built = variants[A] or {} -- none in a tree without kernels for the CPU
-      scans[#scans + 1] = string.format("[%s] = {%s, %s, %s, %s, NULL, NULL}", context.upper(t.name), built.rows or "NULL", built.columns or "NULL",
-                                        built.places or "NULL", context.upper(A))
+      scans[#scans + 1] = string.format("[%s] = {%s, %s, %s, NULL, NULL}", context.upper(t.name), built.rows or "NULL", built.columns or "NULL",
+                                        context.upper(A))
       results[#results + 1] = string.format("[%s] = %s", context.upper(t.name), context.upper(M.result_dtype(types, op, t.name)))
     end
   end

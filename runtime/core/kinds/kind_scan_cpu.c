@@ -13,69 +13,96 @@
 #include "core/row/row_nest.h"
 
 #define COLUMNS 256 /* of a tile */
+#define DIRECT_TILE 8192 /* elements of a tile of rows that take no block, of at most QN_ROW_SCANNED rows */
 
 /* The work of all slices. A tile is some rows, or some columns of neighbouring scans. */
 typedef struct scan_run {
   const qn_scan *scan;
+  const qn_variant *variant; /* of scan: for rows, or for columns */
   qn_row_job job; /* for row_load.h */
   const qn_ref *ref;
   uint8_t by_columns, is_direct, has_states;
+  uint8_t direct[QN_SCAN_MAX_OPERANDS]; /* a kernel takes the operand as it lies; is_direct: each of them */
   int64_t n_tiles, turn; /* turn: the last place of the axis, if it is scanned from the end; else -1 */
   int32_t n_slices;
 } scan_run;
 
-static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count) {
-  const qn_nest *nest = run->job.nest;
-  const int64_t size = qn_dtype_infos[run->scan->dtype].size;
-  const qn_scan_place place = {0, NULL};
-  typedef char all_carries[4 * COLUMNS * QN_DTYPE_MAX_BYTES];
-  QN_IN_SCRATCH(all_carries, carried);
-  char *const carries = *carried;
-  char *const at[3] = {ptr[0], carries, ptr[1]};
-  const int64_t stride[3][2] = {{size, nest->stride[0][0]}, {size, 0}, {size, nest->stride[1][0]}}, n[3] = {count, run->job.row, 0};
-  qn_job_kernel(run->scan->columns, NULL)(at, stride, n, &place);
+/* The operand of a kernel that is operand k of a scan: behind the elements it has the carries. */
+static int32_t at_kernel(int32_t k) { return k ? k + 1 : 0; }
+
+static int64_t kernel_size(const scan_run *run, int32_t k) { return qn_dtype_infos[run->variant->dtypes[at_kernel(k)]].size; }
+
+/* Runs the kernel on `rows` rows of `count` elements, one dimension being the axis, from its place `from` on. */
+static void scan_part(const scan_run *run, char **at, int64_t (*stride)[2], char *carries, int64_t a_row, int64_t count, int64_t rows, int64_t from) {
+  const qn_scan_place place = {from, run->turn, run->scan->by};
+  const int64_t n[3] = {count, rows, 0};
+  at[1] = carries;
+  stride[1][0] = kernel_size(run, 0);
+  stride[1][1] = a_row;
+  qn_job_kernel(run->variant, NULL)(at, (const int64_t(*)[2])stride, n, &place);
 }
 
-/* Of the rows of a tile. */
+typedef struct columns_room {
+  _Alignas(64) char carries[4 * COLUMNS * QN_DTYPE_MAX_BYTES];
+  qn_row_scanned block[3];
+} columns_room;
+
+static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count) {
+  const qn_row_job *job = &run->job;
+  const int32_t n_operands = job->nest->n_operands;
+  const int64_t most = run->is_direct ? job->row : (int64_t)sizeof(qn_row_scanned) / (count * QN_DTYPE_MAX_BYTES);
+  QN_IN_SCRATCH(columns_room, room);
+  for (int64_t from = 0, rows; from < job->row; from += rows) {
+    char *at[QN_SCAN_MAX_OPERANDS + 1];
+    int64_t stride[QN_SCAN_MAX_OPERANDS + 1][2];
+    rows = job->row - from < most ? job->row - from : most;
+    for (int32_t k = 0; k < n_operands; k++) {
+      const int64_t size = kernel_size(run, k), step = job->nest->stride[k][0];
+      char *const lies = qn_row_moved(ptr[k], from * step);
+      if (k == 0 && !run->direct[k]) qn_row_convert(job->dtype[k], run->scan->dtype, lies, step, room->block[k], count, rows);
+      at[at_kernel(k)] = run->direct[k] ? lies : room->block[k];
+      stride[at_kernel(k)][0] = size;
+      stride[at_kernel(k)][1] = run->direct[k] ? step : count * size;
+    }
+    scan_part(run, at, stride, room->carries, 0, count, rows, from);
+    for (int32_t k = 1; k < n_operands; k++) {
+      const int64_t a_row = count * kernel_size(run, k), step = job->nest->stride[k][0];
+      const int64_t at_once = step == count * job->size[k] ? rows : 1;
+      for (int64_t j = 0; j < rows && !run->direct[k]; j += at_once)
+        qn_row_convert(run->variant->dtypes[at_kernel(k)], job->dtype[k], room->block[k] + j * a_row, a_row,
+                       qn_row_moved(ptr[k], (from + j) * step), count, at_once);
+    }
+  }
+}
+
+/* Of the rows of a tile. Where no operand takes a block, more rows have their carries in the blocks. */
 typedef struct scan_room {
-  _Alignas(64) char carries[QN_ROW_SCANNED_ROWS * QN_SCAN_CARRIES], found[2][QN_ROW_SCANNED_ROWS * QN_DTYPE_MAX_BYTES];
-  qn_row_scanned scratch[4];
+  _Alignas(64) char carries[QN_ROW_SCANNED_ROWS * QN_SCAN_CARRIES];
+  qn_row_scanned block[3], staging;
 } scan_room;
 
 static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
   const qn_row_job *job = &run->job;
-  const uint8_t dtype = run->scan->dtype;
-  const int64_t size = qn_dtype_infos[dtype].size;
-  qn_kernel *kernel = qn_job_kernel(run->scan->rows, NULL);
+  const int32_t n_operands = job->nest->n_operands;
+  const int64_t most = run->is_direct ? job->row : QN_ROW_SCANNED / rows / QN_ROW_LANES * QN_ROW_LANES;
   QN_IN_SCRATCH(scan_room, room);
-  qn_row_scanned *const scratch = room->scratch;
-  int64_t step[QN_SCAN_MAX_OPERANDS] = {0};
-  for (int32_t k = 0; k < job->nest->n_operands; k++) step[k] = qn_row_step(job, k);
-  for (int64_t from = 0; from < job->row;) {
-    int64_t count = run->is_direct ? job->row : QN_ROW_SCANNED / rows / QN_ROW_LANES * QN_ROW_LANES;
-    if (count > job->row - from) count = job->row - from;
-    const qn_row_part in = {ptr[0], step[0], from, count, rows}, out = {ptr[1], step[1], from, count, rows};
-    char *at[3] = {ptr[0], room->carries, ptr[1]};
-    int64_t stride[3][2] = {{size, step[0]}, {size, QN_SCAN_CARRIES}, {size, step[1]}};
-    if (!run->is_direct) {
-      at[0] = scratch[0];
-      at[2] = scratch[2];
-      stride[0][1] = stride[2][1] = count * size;
-      qn_row_load(job, 0, dtype, &in, scratch[0], scratch[1]);
+  for (int64_t from = 0, count; from < job->row; from += count) {
+    char *at[QN_SCAN_MAX_OPERANDS + 1];
+    int64_t stride[QN_SCAN_MAX_OPERANDS + 1][2];
+    count = job->row - from < most ? job->row - from : most;
+    for (int32_t k = 0; k < n_operands; k++) {
+      const int64_t size = kernel_size(run, k);
+      const qn_row_part part = {ptr[k], qn_row_step(job, k), from, count, rows};
+      if (k == 0 && !run->direct[k]) qn_row_load(job, k, run->scan->dtype, &part, room->block[k], room->staging);
+      at[at_kernel(k)] = run->direct[k] ? qn_row_moved(ptr[k], from * size) : room->block[k];
+      stride[at_kernel(k)][0] = size;
+      stride[at_kernel(k)][1] = run->direct[k] ? part.step : count * size;
     }
-    const int64_t n[3] = {count, rows, 0};
-    if (run->scan->places) {
-      const int64_t places[2] = {from, run->turn};
-      char *const of[4] = {scratch[0], room->found[0], room->found[1], scratch[1]};
-      const int64_t along[4][2] = {{size, count * size}, {size, size}, {8, 8}, {8, count * 8}};
-      const qn_row_part to = {ptr[2], step[2], from, count, rows};
-      qn_job_kernel(run->scan->places, NULL)(of, along, n, places);
-      qn_row_store(job, 2, QN_I64, &to, scratch[1], scratch[3]);
+    scan_part(run, at, stride, run->is_direct ? room->block[0] : room->carries, QN_SCAN_CARRIES, count, rows, from);
+    for (int32_t k = 1; k < n_operands; k++) {
+      const qn_row_part part = {ptr[k], qn_row_step(job, k), from, count, rows};
+      if (!run->direct[k]) qn_row_store(job, k, run->variant->dtypes[at_kernel(k)], &part, room->block[k], room->staging);
     }
-    const qn_scan_place place = {from, run->scan->by};
-    kernel(at, (const int64_t(*)[2])stride, n, &place);
-    if (!run->is_direct) qn_row_store(job, 1, dtype, &out, scratch[2], scratch[3]);
-    from += count;
   }
 }
 
@@ -130,11 +157,10 @@ static void scan_slice(void *arg, int64_t i) {
 static void plan_scan(const qn_decision *decision, scan_run *run) {
   const qn_nest *nest = &decision->nest;
   const qn_scan *scan = decision->of_kind;
-  const uint8_t size = qn_dtype_infos[scan->dtype].size;
   const int32_t first = nest->n_reduced;
-  const int has_states = ((const qn_scan_op *)decision->called->builtin->of_kind)->has_states, is_plain = !scan->places && !has_states;
-  int is_direct = is_plain, by_columns = is_plain && nest->rank > first && nest->n_joined == 1 && scan->columns, is_same = 1;
-  *run = (scan_run){.scan = scan, .turn = decision->shape_params[2], .has_states = (uint8_t)has_states};
+  const int has_states = ((const qn_scan_op *)decision->called->builtin->of_kind)->has_states;
+  int is_row = 1, is_same = 1, are_columns = !has_states && nest->rank > first && nest->n_joined == 1 && scan->columns;
+  *run = (scan_run){.scan = scan, .variant = scan->rows, .turn = decision->shape_params[2], .has_states = (uint8_t)has_states};
   if (scan->states) qn_scan_states_ask(scan->states);
   else if (scan->by) scan->by->steps->kernel(scan->by->steps); /* requests it */
   run->job = (qn_row_job){.nest = nest, .n_in = 1, .n_out = nest->n_operands - 1, .count = decision->count, .row = nest->n_joined ? nest->n[0] : 1};
@@ -142,13 +168,18 @@ static void plan_scan(const qn_decision *decision, scan_run *run) {
     run->job.dtype[k] = decision->dtypes[k];
     run->job.size[k] = qn_dtype_infos[decision->dtypes[k]].size;
     run->job.direct[k] = nest->n_joined == 0 || nest->stride[k][0] == run->job.size[k];
-    is_same &= decision->dtypes[k] == scan->dtype;
-    is_direct &= run->job.direct[k];
-    by_columns &= nest->rank > first && nest->stride[k][first] == size;
+    const int is_kernels = !has_states && decision->dtypes[k] == scan->rows->dtypes[at_kernel(k)];
+    is_same &= is_kernels;
+    is_row &= run->job.direct[k];
+    are_columns &= nest->rank > first && nest->stride[k][first] == run->job.size[k];
+    run->direct[k] = (uint8_t)(is_kernels && run->job.direct[k]);
   }
-  run->is_direct = (uint8_t)(is_direct && is_same);
-  run->by_columns = (uint8_t)(by_columns && is_same && !run->is_direct);
-  qn_row_cut_scans(&run->job, run->by_columns ? COLUMNS : 0);
+  run->by_columns = (uint8_t)(are_columns && !is_row);
+  run->is_direct = (uint8_t)(is_same && (is_row || run->by_columns));
+  for (int32_t k = 0; k < nest->n_operands && run->by_columns; k++) run->direct[k] = decision->dtypes[k] == scan->rows->dtypes[at_kernel(k)];
+  if (run->by_columns) run->variant = scan->columns;
+  const int64_t most = DIRECT_TILE / run->job.row < QN_ROW_SCANNED ? DIRECT_TILE / run->job.row : QN_ROW_SCANNED;
+  qn_row_cut_scans(&run->job, run->by_columns ? COLUMNS : run->is_direct ? most + (most == 0) : 0);
   run->n_tiles = qn_row_tiles(&run->job);
 }
 
@@ -211,8 +242,8 @@ static quern_status scan_explain(const qn_decision *decision, const quern_call *
     return QUERN_OK;
   }
   qn_strbuf_add(buf, "tier: built\nreason: a built kernel scans %s\nvariant: %s\nthreads: %d\n",
-                run.by_columns ? "columns as they lie" : run.is_direct ? "rows as they lie" : "rows in blocks",
-                (run.by_columns ? run.scan->columns : run.scan->rows)->name, qn_row_slices(&run.job, slices));
+                run.by_columns ? run.is_direct ? "columns as they lie" : "columns in blocks" : run.is_direct ? "rows as they lie" : "rows in blocks",
+                run.variant->name, qn_row_slices(&run.job, slices));
   return QUERN_OK;
 }
 

@@ -13,13 +13,13 @@
 #define QN_SCAN_STATE (QN_ROW_MAX_PARTS * QN_DTYPE_MAX_BYTES) /* bytes of a state, at most */
 #define QN_SCAN_CARRIES (3 * QN_DTYPE_MAX_BYTES) /* of a row without states: a segment, a chunk, a span */
 
-/* A scan for one dtype. The kernels have three operands: elements, carries, results. */
+/* A scan for one dtype. The kernels have an operand of elements, one of carries, and the results: of an op that finds, the values and their
+ * i64 places. */
 typedef struct qn_scan {
-  const qn_variant *rows;    /* scans n[1] rows of n[0] elements. Each row has 3 carries */
-  const qn_variant *columns; /* makes n[0] scans at once, of n[1] elements each. There are 4 rows of carries. NULL: no such kernel */
-  /* rows with a second output, the i64 places of the values. A row's carries: the value found so far and its place. Parameters, two i64: the
-   * first element's place, and m, to store m - place for each place (-1: the place itself). NULL: no second output. */
-  const qn_variant *places;
+  const qn_variant *rows;    /* scans n[1] rows of n[0] elements. Each row has 3 carries; of an op that finds, a key and at byte 8 a place */
+  /* Makes n[0] scans at once, of n[1] elements each. There are 4 rows of carries; of an op that finds, a row of places and one of keys. NULL: no
+   * such kernel. */
+  const qn_variant *columns;
   uint8_t dtype;             /* of carries, which elements are converted to */
   const struct qn_reducer *by; /* of a scan without kernels of its own: what `rows` combines by. Else NULL */
   const struct qn_scan_states *states; /* of a scan with states that has no kernels of its own. Else NULL */
@@ -43,9 +43,10 @@ typedef struct qn_state_place {
 void qn_scan_states_ask(const qn_scan_states *states);
 void qn_scan_states_explain(const qn_scan_states *states, qn_strbuf *buf);
 
-/* The parameters of the kernels. Built ones read no more than the first. */
+/* The parameters of the kernels. Built ones read the first, those that find the second, too. */
 typedef struct qn_scan_place {
   int64_t from; /* the place of the first element */
+  int64_t turn; /* turn - place is stored for a place; -1: the place itself */
   const struct qn_reducer *by;
 } qn_scan_place;
 

@@ -45,7 +45,7 @@ static void scan_part(row_frame *frame, int32_t at, const qn_stage_part *part, i
   if (is_reverse) from = *to;
   char *const ptr[3] = {from.ptr, frame->carries[at], to->ptr};
   const int64_t stride[3][2] = {{size, from.step}, {size, QN_ROW_CARRIES}, {size, to->step}}, extent[3] = {part->count, frame->rows, 0};
-  const qn_scan_place params = {place, scan->scan->by};
+  const qn_scan_place params = {place, -1, scan->scan->by};
   job->scan[at](ptr, stride, extent, &params);
   for (int64_t j = 0; j < frame->rows; j++) {
     char *row = to->ptr + j * to->step, *last = frame->carries[at] + j * QN_ROW_CARRIES + QN_SCAN_CARRIES;
