@@ -49,8 +49,12 @@ binary "fmax" {
   doc    = "The larger of x and y; of a NaN and a number, the number; +0 of the two zeros.",
   dtypes = numeric,
   body   = {
-    floating = [[ y != y ? x : x != x ? y : maximum(x, y) ]],
+    floating = [[ larger_number(x, y) ]],
     integer  = [[ maximum(x, y) ]],
+  },
+  grad   = {
+    x = [[ y != y ? grad : x != x ? 0 : x == y ? 0.5 * grad : x < y ? 0 : grad ]],
+    y = [[ y != y ? 0 : x != x ? grad : x == y ? 0.5 * grad : x > y ? 0 : grad ]],
   },
   examples = { { x = NAN, y = 2.0, out = 2.0 }, { x = -0.0, y = 0.0, out = 0.0 } },
 }
@@ -59,8 +63,12 @@ binary "fmin" {
   doc    = "The smaller of x and y; of a NaN and a number, the number; -0 of the two zeros.",
   dtypes = numeric,
   body   = {
-    floating = [[ y != y ? x : x != x ? y : minimum(x, y) ]],
+    floating = [[ smaller_number(x, y) ]],
     integer  = [[ minimum(x, y) ]],
+  },
+  grad   = {
+    x = [[ y != y ? grad : x != x ? 0 : x == y ? 0.5 * grad : x > y ? 0 : grad ]],
+    y = [[ y != y ? 0 : x != x ? grad : x == y ? 0.5 * grad : x < y ? 0 : grad ]],
   },
   examples = { { x = 1.0, y = NAN, out = 1.0 }, { x = -0.0, y = 0.0, out = -0.0 } },
 }
@@ -123,6 +131,7 @@ op "clip" {
     integer  = [[ minimum(maximum(x, min), max) ]],
     floating = [[ clamped(x, min, max) ]],
   },
+  narrow = { f16 = [[ minimum(maximum(x, min), max) ]], bf16 = [[ minimum(maximum(x, min), max) ]] },
   grad   = [[ x > min && x < max ? grad : 0 ]],
   examples = { { x = 3.0, out = 3.0 } },
 }

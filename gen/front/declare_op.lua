@@ -98,7 +98,7 @@ local function parse_narrow(state, index, name, fields, op)
   local bodies = parse_bodies(state, index, name, "narrow", fields.narrow, types)
   for key in pairs(bodies or {}) do
     local is_stored = types[key] and types[key].compute ~= key and #op.inputs == 1
-    if not (is_stored or key == "i32" and op.counts > 0) or #op.params > 0 then
+    if not (is_stored or key == "i32" and op.counts > 0 and #op.params == 0) then
       local stored = {}
       for _, t in ipairs(state.model.types.list) do stored[#stored + 1] = t.compute ~= t.name and t.name or nil end
       return fail(state, at, "%s: narrow: expected bodies by %s, of one input, or by i32, of an input that counts", name, table.concat(stored, " or "))

@@ -19,7 +19,8 @@ local KERNELS = {
   "qk_pack_stream_b8_b8_1d_cc", "qk_full_b32_2d_c",
   "qk_compress_bool_b32_b32_i64_1d_cccb", "qk_nonzero_bool_i32_i64_1d_ccb", "qk_pack_count_bool_i64_1d_cb",
   "qk_pack_coordinate_i32_i32_i64_1d_ccs",
-  "qk_prim_lookup_f32_i32_f32_1d_bcc", "qk_prim_bits_f64_i64_1d_cc", "qk_bitwise_right_shift_i16_i16_i16_2d_bcc",
+  "qk_prim_lookup_f32_i32_f32_1d_bcc", "qk_prim_bits_f64_i64_1d_cc", "qk_bitwise_right_shift_i16_i16_i16_2d_bcc", "qk_bitwise_right_shift_i8_i8_i8_2d_ccc",
+  "qk_fma_bf16_bf16_bf16_bf16_2d_cbcc", "qk_clip_bf16_bf16_1d_cc", "qk_fmin_f64_f64_f64_2d_ccc",
   "qc_add_f32_f32_f32_2d_bcc", "qc_log_f32_f32_1d_cc", "qc_leaky_relu_f16_f16_nd_ss_i64", "qc_add_f32_f32_f32_3d_tbc",
   "qc_arange_b8_f16_2d_bc", "qc_sum_f32_f32_nd_ss", "qc_sum_f32_f32_2d_ss", "qc_cumulative_sum_f32_f32_nd_ss",
 }

@@ -32,7 +32,8 @@ end
 if #files == 0 then tap.skip_all("no generated kernels under " .. folder) end
 
 -- Where each kernel's loops stand: list of { line, name, place among the kernel's, packs, least }, the line after a Q_IVDEP. packs: whether it
--- is vector code where Q_PACKS_BOOLS is set, or where it is not; nil: in either case. least: the bytes of a vector that it is compiled for, at least.
+-- is vector code where Q_PACKS_BOOLS is set, as Q_SHIFTS_VECTORS is for v3, or where it is not; nil: in either case. least: the bytes of a
+-- vector that it is compiled for, at least.
 local function loops_of(file)
   local loops, name, number, place, is_packing, least = {}, nil, 0, 0, false, 0
   for line in io.lines(file) do
@@ -44,7 +45,7 @@ local function loops_of(file)
     least = tonumber(line:match "^#if Q_WIDE_BYTES >= (%d+)") or line:find "^#endif" and 0 or least
     if line:find "^%s*Q_IVDEP" then
       local packs = nil
-      if is_packing then packs = true elseif line:find "Q_IVDEP_BOOLS" then packs = false end
+      if is_packing then packs = true elseif line:find "Q_IVDEP_BOOLS" or line:find "Q_IVDEP_REST" then packs = false end
       place = place + 1
       loops[#loops + 1] = { line = number + 1, name = name, place = place, packs = packs, least = least }
     end

@@ -71,15 +71,22 @@ function M.input(types, operand, node, load, width)
   return string.format("const %s %s = %s;", node.type, operand.name, text)
 end
 
--- const TYPE p_x = ...; for a parameter in its slot
+-- const TYPE p_x = ...; for a parameter in its slot (stored_as: a dtype, of which it has the bits; the slot's type is f32)
 function M.param(node, offset)
+  if node.stored_as then
+    return string.format("const %s p_%s = (%s)q_cast_f32_%s(*(const f32_u *)((const char *)params + %d));", node.type, node.name, node.type,
+                         node.stored_as, offset)
+  end
   local element = node.type == "bool" and "bool_s" or node.type
   local value = string.format("*(const %s_u *)((const char *)params + %d)", element, offset)
   if node.type == "bool" then return string.format("const m8 p_%s = Q_MASK(m8, %s != 0);", node.name, value) end
   return string.format("const %s p_%s = %s;", node.type, node.name, value)
 end
 
--- The stored value of a result in a dtype, every NaN made canonical. (q_max_f32 and q_max_f64 give only the canonical NaN.)
+-- Whether a NaN that a node gives is the one NaN. (q_max_f32 and q_max_f64 give only that.)
+function M.is_canonical(node) return node.is_canonical or node.op == "maximum" end
+
+-- The stored value of a result in a dtype, every NaN made canonical.
 -- any_nan: a promise that the value is canonical does not hold.
 function M.output(types, dtype, node, value, any_nan)
   if node.type == "bool" then return string.format("(bool_s)(%s & 1)", value) end

@@ -12,18 +12,21 @@ local access = require "gen.targets.c.access"
 local names = require "gen.targets.c.names"
 local dtypes_of = require "gen.targets.c.dtypes"
 local bools = require "gen.targets.c.bools"
+local shifts = require "gen.targets.c.shifts"
 local far = require "gen.targets.c.far"
 local strips = require "gen.targets.c.strips"
 local variants = require "gen.targets.variants"
 local operands_of = require "gen.targets.operands"
 local ordered = require "gen.targets.c.ordered"
+local two = require "gen.targets.c.pairs"
 local signs = require "gen.targets.signs"
 
 local M = {}
 
 M.FOLDER = "templates/c/"
 -- Templates, as paths below the folder; a file's name is a template's. These are of kernels computed by a DAG; an expression's kernels need no others.
-M.FORMS = { "elementwise", "elementwise_bools", "elementwise_strips", "elementwise_rare", "elementwise_rare_light", "elementwise_rare_strips" }
+M.FORMS = { "elementwise", "elementwise_bools", "elementwise_pairs", "elementwise_shifts", "elementwise_strips",
+  "elementwise_rare", "elementwise_rare_light", "elementwise_rare_strips" }
 M.FUSED = { "rows/reduce_inner" } -- follows one of them
 -- All others: for packing, for tables, and of kinds of op.
 M.MOVERS = { "convert", "stream", "transpose", "at", "lookup" }
@@ -288,14 +291,22 @@ local function elementwise_values(types, record, dag, templates, tables)
   end
   local thresholds, others = split_conditions(types, conditions)
   local may_give_bools = form == "elementwise" and bools.may_serve(record, operands, dag.outputs)
-  local locals = locals_of.new(templates[may_give_bools and bools.FORM or form], operands, other_names(dag, thresholds), dag.outputs)
+  local shift = form == "elementwise" and shifts.values(types, record, operands, dag)
+  local in_pairs = form == "elementwise" and two.serves(record, operands, dag)
+  local reserved = other_names(dag, thresholds)
+  if in_pairs then
+    local names_of_pairs = two.names(operands, dag.outputs)
+    table.move(names_of_pairs, 1, #names_of_pairs, #reserved + 1, reserved)
+  end
+  local locals = locals_of.new(templates[may_give_bools and bools.FORM or in_pairs and two.FORM or form], operands, reserved, dag.outputs)
 
-  -- known: text of nodes that need not be computed, or nil
-  local function text_of(roots, without_rare, known)
+  local function input_at(operand, node) return access.input(types, operand, node) end
+  -- known: text of nodes that need not be computed, or nil; input_of(operand, node): the line of an input, or nil: at index i
+  local function text_of(roots, without_rare, known, input_of)
     local nodes, needed, all = dag_of.order(roots, without_rare, known), {}, {}
     for _, node in ipairs(nodes) do needed[node] = true end
     for k, node in ipairs(dag.inputs) do
-      if needed[node] and operands[k].class ~= "b" then all[#all + 1] = access.input(types, operands[k], node) end
+      if needed[node] and operands[k].class ~= "b" then all[#all + 1] = (input_of or input_at)(operands[k], node) end
     end
     local lines, emitter = target_c.emit(types, nodes, known and merged(variable_of, known) or variable_of,
                                          { locals = locals, tables = tables, without_rare = without_rare, widths = widths, bare = bare })
@@ -345,7 +356,10 @@ local function elementwise_values(types, record, dag, templates, tables)
     for key, value in pairs(loop) do values[key] = value end
   end
   if is_cut then cut_rest(values, grain) end
-  return given and bools.FORM or form, given and merged(values, given) or values
+  local of_pairs = in_pairs and two.values(operands, dag, function(input_of) return text_of(dag.outputs, false, nil, input_of) end)
+  local own_form = given and bools.FORM or shift and shifts.FORM or of_pairs and two.FORM or form
+  local own = given or shift or of_pairs
+  return own_form, own and merged(values, own) or values
 end
 
 local function cast_of(types, record, load)

@@ -2,7 +2,8 @@
 /* kernel.h: the only header that a generated C kernel includes.
    Owns the laws of arithmetic as the compiler sees them (no contraction, no fast-math, one NaN, wrapping integers), the element types and
    the primitives of generated text. It includes kernel_cast.h (casts), kernel_strips.h (lookups, f16 and conditions in loops over
-   strips), kernel_pack.h (packing of blocks) and kernel_find.h (search in blocks).
+   strips), kernel_pack.h (packing of blocks), kernel_find.h (search in blocks)
+   and kernel_shift.h (shifts of small integers).
    Knows no libc, no DLPack and no system header: the same text is compiled by a user's GCC or Clang and by Clang in process.
    A kernel's body starts with Q_KERNEL_ENTRY; casts from integer to float need the local variable that it declares. */
 #ifndef QUERN_KERNEL_H
@@ -211,20 +212,28 @@ Q_FLOAT_BITS(f64, u64, m64, (u64)0x8000000000000000u, (u64)0xfff0000000000000u)
 /* ---- Maximum and minimum of floats: NaN propagates, -0 < +0 ---- */
 
 /* (a > b ? a : b) and (b > a ? b : a) are one instruction each and differ only for zeros of both signs and for NaN. Oring the bits of the two
-   minima takes -0 and keeps NaN; anding those of the maxima takes +0 but may lose NaN, which the last step brings back. */
-#define Q_MINMAX(F, U, M)                                                                           \
-  Q_FN F q_min_##F(F a, F b) {                                                                      \
-    F ab = a < b ? a : b, ba = b < a ? b : a;                                                       \
-    return q_from_##F(q_raw_##F(ab) | q_raw_##F(ba));                                               \
-  }                                                                                                 \
-  Q_FN F q_max_##F(F a, F b) {                                                                      \
-    F ab = a > b ? a : b, ba = b > a ? b : a;                                                       \
-    U both = q_raw_##F(ab) & q_raw_##F(ba);                                                         \
-    return q_from_##F(q_sel_##U(Q_MASK(M, __builtin_isunordered(a, b)), (U)Q_CANON_NAN_##F, both)); \
+   minima takes -0 and keeps NaN; anding those of the maxima takes +0 but may lose NaN, which the last step brings back. There, GCC makes a blend
+   of a comparison of one number with itself, and three operations of others. */
+#if defined(__clang__)
+#define Q_NO_NAN(a, b, either) (!__builtin_isunordered(a, b))
+#else
+#define Q_NO_NAN(a, b, either) ((either) == (either))
+#endif
+#define Q_MINMAX(F, U, M)                                                                                    \
+  Q_FN F q_min_##F(F a, F b) {                                                                               \
+    F ab = a < b ? a : b, ba = b < a ? b : a;                                                                \
+    return q_from_##F(q_raw_##F(ab) | q_raw_##F(ba));                                                        \
+  }                                                                                                          \
+  Q_FN F q_max_##F(F a, F b) {                                                                               \
+    F ab = a > b ? a : b, ba = b > a ? b : a, either = q_from_##F(q_raw_##F(ab) | q_raw_##F(ba));            \
+    U both = q_raw_##F(ab) & q_raw_##F(ba);                                                                  \
+    (void)either;                                                                                            \
+    return q_from_##F(q_sel_##U(Q_MASK(M, Q_NO_NAN(a, b, either)), both, (U)Q_CANON_NAN_##F));               \
   }
 Q_MINMAX(f32, u32, m32)
 Q_MINMAX(f64, u64, m64)
 #undef Q_MINMAX
+#undef Q_NO_NAN
 
 /* ---- Whether any element is beyond a bound ---- */
 
@@ -617,6 +626,7 @@ Q_REM_FLOAT(f64, u64, 53, 0x7ff0000000000000u)
 #if !defined(Q_NO_PACK) /* defined at run time: kernels that pack nothing are parsed faster */
 #include "kernel_pack.h"
 #include "kernel_find.h"
+#include "kernel_shift.h"
 #endif
 
 #endif

@@ -94,11 +94,18 @@ Q_FN f32 q_zcast_f16_f32(f16_s x, i32 zero) { return q_canon_f32(q_f16_f32(x, ze
 
 Q_FN f32 q_bf16_f32(bf16_s x) { return q_from_f32((u32)x << 16); }
 Q_FN f32 q_cast_bf16_f32(bf16_s x) { return q_canon_f32(q_bf16_f32(x)); }
-/* Takes numbers and the canonical NaN; another NaN may become infinity. In u32, the width of the casts' selects. */
-Q_FN u32 q_f32_bf16(f32 x) {
+/* x rounded, in the upper half. q_half_bf16 takes numbers and the canonical NaN; another NaN may become infinity. In u32, the width of the casts'
+   selects. */
+Q_FN u32 q_half_bf16(f32 x) {
   u32 raw = q_raw_f32(x);
-  return (raw + 0x7fffu + (raw >> 16 & 1u)) >> 16;
+  return raw + 0x7fffu + (raw >> 16 & 1u);
 }
+Q_FN u32 q_cast_half_bf16(f32 x) { return q_sel_u32(Q_MASK(m32, x == x), q_half_bf16(x), 0x7fc00000u); }
+Q_FN u32 q_f32_bf16(f32 x) { return q_half_bf16(x) >> 16; }
+/* Two elements, the first one in the lower half. */
+Q_FN f32 q_low_bf16(u32 pair) { return q_from_f32(pair << 16); }
+Q_FN f32 q_high_bf16(u32 pair) { return q_from_f32(pair & 0xffff0000u); }
+Q_FN u32 q_join_bf16(u32 low, u32 high) { return low >> 16 | (high & 0xffff0000u); }
 Q_FN bf16_s q_cast_f32_bf16(f32 x) { return (bf16_s)q_sel_u32(Q_MASK(m32, x == x), q_f32_bf16(x), 0x7fc0u); }
 
 Q_FN bf16_s q_zcast_f16_bf16(f16_s x, i32 zero) { return q_cast_f32_bf16(q_f16_f32(x, zero)); } /* f16 to f32 is exact */

@@ -203,10 +203,12 @@ Q_FN void q_widen_32(f32 *to, const f16_s_u *from, i32 zero) {
 Q_FN void q_narrow_32(f16_s_u *to, const f32 *from) {
   const q_strip_f32_32 wide = *(const q_strip_f32_32_u *)from;
 #if Q_STRIP_BYTES == 64
-  *(q_strip_i16_32_u *)to = __builtin_ia32_vcvtps2ph512_mask(wide, 0, (q_strip_i16_32){0}, (u16)-1);
+  q_strip_i16_32 half = __builtin_ia32_vcvtps2ph512_mask(wide, 0, (q_strip_i16_32){0}, (u16)-1);
 #else
-  *(q_strip_i16_32_u *)to = __builtin_ia32_vcvtps2ph256(wide, 0);
+  q_strip_i16_32 half = __builtin_ia32_vcvtps2ph256(wide, 0);
 #endif
+  __asm__("" : "+v"(half)); /* no store by the instruction itself: on Zen 5 loops take 0.82 to 0.96 of the time */
+  *(q_strip_i16_32_u *)to = half;
 }
 Q_CONVERT_SINGLY(64)
 #else
