@@ -544,7 +544,8 @@ function M.reducer_values(c, types, record, name, direct)
   local lanes = 64 // (t.bits // 8) -- of a vector of 64 bytes
   local function in_wide(i) return form.lift .. (i == 0 and "x[l]" or string.format("x[l + %d * %d]", lanes, i)) end
   local function in_count(i) return form.lift .. (i == 0 and "x[l]" or string.format("x[l + 64 * %d]", i)) end
-  local wide = record.is_repeatable and (t.bits < 32 or t.bits == 32 and t.kind ~= "float") and not is_widened and { lanes = lanes, least = t.bits == 32 and 1024 or 16 * lanes, onto = run_lines(form, 16, in_wide, "all[l]") }
+  local has_wide = record.is_repeatable and (t.bits < 32 or t.bits == 32 and t.kind ~= "float") and not is_widened
+  local wide = has_wide and { lanes = lanes, least = t.bits == 32 and 1024 or 16 * lanes, onto = run_lines(form, 16, in_wide, "all[l]") }
   return { wide = wide or false, element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
            adds = t.kind == "integer" and root.op == "add" and "u" .. t.bits or false, sides = { 0, 1, 2, 3 },
            fused = false, counts = form.part and run_lines(form, 16, in_count) or false,

@@ -136,7 +136,8 @@ function M.result_dtype(types, op, dtype)
   return row.result_dtype(types, op, is_float and types.by_name[dtype].kind ~= "float" and types.by_name[dtype].floating or dtype)
 end
 
-M.templates = { "rows/scan_rows", "rows/scan_columns", "rows/scan_heavy_rows", "rows/scan_heavy_columns", "rows/scan_places", "rows/scan_places_columns", "rows/scan_adjoint" }
+M.templates = { "rows/scan_rows", "rows/scan_columns", "rows/scan_heavy_rows", "rows/scan_heavy_columns", "rows/scan_places",
+                "rows/scan_places_columns", "rows/scan_adjoint" }
 
 -- Whether it may be called in expressions: with one result, which is a state.
 function M.allowed_in_expression(op) return #op.outputs == 1 and not op.has_states end

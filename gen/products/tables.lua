@@ -553,7 +553,7 @@ function M.op_table(types, ops, built, records_of, packs, banner, devices, optio
 #include "core/op/backend.h"
 #include "core/op/kind.h"
 ]] .. table.concat(headers) .. "\n" .. M.KERNEL_MACROS .. "\n"
-    .. wrapped(names, "", " ", 120) .. "\n" .. declared_text .. "\n" .. dtype_tables(types, built, promotes, conversions) .. "\n"
+    .. wrapped(names, "", " ", 150) .. "\n" .. declared_text .. "\n" .. dtype_tables(types, built, promotes, conversions) .. "\n"
     .. declarations(kind_names, backends, options.is_library) .. "\n"
     .. op_rows(types, ops, built, records_of, devices, #packs > 0 and packs or options.unbuilt, options.is_library) .. "\n"
     .. (options.is_library and own_ops(ops) .. "\n" or "")
