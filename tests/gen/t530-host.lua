@@ -251,19 +251,25 @@ means {
   { "clip(x, -1e30, 1e30)", "i64", "i64 = minimum:i64(maximum:i64(x0 -9223372036854775808:i64) 9223372036854775807:i64)" },
   { "clip(x, 1.0, 300)", "u8", "u8 = minimum:u8(maximum:u8(x0 1:u8) 255:u8)" },
   { "clip(x, 0, 6)", "f16",
-    "f16 = select:f32(ge:bool(select:f32(le:bool(x0 select:f32(ne:bool(0:f32 0:f32) inf:f32 "
-    .. "select:f32(and:bool(eq:bool(0:f32 0:f32) signbit:bool(0:f32)) neg:f32(from_bits:f32(1:u32)) 0:f32))) "
-    .. "0:f32 x0) select:f32(ne:bool(6:f32 6:f32) -inf:f32 select:f32(and:bool(eq:bool(6:f32 0:f32) "
-    .. "lnot:bool(signbit:bool(6:f32))) from_bits:f32(1:u32) 6:f32))) 6:f32 select:f32(le:bool(x0 "
-    .. "select:f32(ne:bool(0:f32 0:f32) inf:f32 select:f32(and:bool(eq:bool(0:f32 0:f32) signbit:bool(0:f32)) "
-    .. "neg:f32(from_bits:f32(1:u32)) 0:f32))) 0:f32 x0))" },
+    "f16 = select:f32(eq:bool(x0 x0) "
+    .. "from_bits:f32(cast:i32(maximum:u32(cast:u32(minimum:i32(cast:i32(minimum:u32(cast:u32(maximum:i32(raw:i32(x0) "
+    .. "select:i32(or:bool(ne:bool(0:f32 0:f32) ne:bool(6:f32 6:f32)) 2143289344:i32 "
+    .. "select:i32(lt:bool(bits:i32(0:f32) 0:i32) -2147483648:i32 bits:i32(0:f32))))) "
+    .. "select:u32(or:bool(or:bool(ne:bool(0:f32 0:f32) ne:bool(6:f32 6:f32)) ge:bool(bits:i32(0:f32) 0:i32)) "
+    .. "4294967295:u32 cast:u32(bits:i32(0:f32))))) select:i32(or:bool(or:bool(ne:bool(0:f32 0:f32) ne:bool(6:f32 "
+    .. "6:f32)) lt:bool(bits:i32(6:f32) 0:i32)) 2147483647:i32 bits:i32(6:f32)))) "
+    .. "select:u32(or:bool(or:bool(ne:bool(0:f32 0:f32) ne:bool(6:f32 6:f32)) ge:bool(bits:i32(6:f32) 0:i32)) "
+    .. "0:u32 cast:u32(bits:i32(6:f32)))))) nan:f32)" },
   { "clip(x, NAN, 6)", "f32",
-    "f32 = select:f32(ge:bool(select:f32(le:bool(x0 select:f32(ne:bool(nan:f32 nan:f32) inf:f32 "
-    .. "select:f32(and:bool(eq:bool(nan:f32 0:f32) signbit:bool(nan:f32)) neg:f32(from_bits:f32(1:u32)) "
-    .. "nan:f32))) nan:f32 x0) select:f32(ne:bool(6:f32 6:f32) -inf:f32 select:f32(and:bool(eq:bool(6:f32 0:f32) "
-    .. "lnot:bool(signbit:bool(6:f32))) from_bits:f32(1:u32) 6:f32))) 6:f32 select:f32(le:bool(x0 "
-    .. "select:f32(ne:bool(nan:f32 nan:f32) inf:f32 select:f32(and:bool(eq:bool(nan:f32 0:f32) "
-    .. "signbit:bool(nan:f32)) neg:f32(from_bits:f32(1:u32)) nan:f32))) nan:f32 x0))" },
+    "f32 = select:f32(eq:bool(x0 x0) "
+    .. "from_bits:f32(cast:i32(maximum:u32(cast:u32(minimum:i32(cast:i32(minimum:u32(cast:u32(maximum:i32(raw:i32(x0) "
+    .. "select:i32(or:bool(ne:bool(nan:f32 nan:f32) ne:bool(6:f32 6:f32)) 2143289344:i32 "
+    .. "select:i32(lt:bool(bits:i32(nan:f32) 0:i32) -2147483648:i32 bits:i32(nan:f32))))) "
+    .. "select:u32(or:bool(or:bool(ne:bool(nan:f32 nan:f32) ne:bool(6:f32 6:f32)) ge:bool(bits:i32(nan:f32) "
+    .. "0:i32)) 4294967295:u32 cast:u32(bits:i32(nan:f32))))) select:i32(or:bool(or:bool(ne:bool(nan:f32 nan:f32) "
+    .. "ne:bool(6:f32 6:f32)) lt:bool(bits:i32(6:f32) 0:i32)) 2147483647:i32 bits:i32(6:f32)))) "
+    .. "select:u32(or:bool(or:bool(ne:bool(nan:f32 nan:f32) ne:bool(6:f32 6:f32)) ge:bool(bits:i32(6:f32) 0:i32)) "
+    .. "0:u32 cast:u32(bits:i32(6:f32)))))) nan:f32)" },
   { "pow(x, 2)", "bool", nil },
   { "add(x, add(x, 1))", "u8", "u8 = add:u8(x0 add:u8(x0 1:u8))" },
 }

@@ -212,28 +212,20 @@ Q_FLOAT_BITS(f64, u64, m64, (u64)0x8000000000000000u, (u64)0xfff0000000000000u)
 /* ---- Maximum and minimum of floats: NaN propagates, -0 < +0 ---- */
 
 /* (a > b ? a : b) and (b > a ? b : a) are one instruction each and differ only for zeros of both signs and for NaN. Oring the bits of the two
-   minima takes -0 and keeps NaN; anding those of the maxima takes +0 but may lose NaN, which the last step brings back. There, GCC makes a blend
-   of a comparison of one number with itself, and three operations of others. */
-#if defined(__clang__)
-#define Q_NO_NAN(a, b, either) (!__builtin_isunordered(a, b))
-#else
-#define Q_NO_NAN(a, b, either) ((either) == (either))
-#endif
-#define Q_MINMAX(F, U, M)                                                                                    \
-  Q_FN F q_min_##F(F a, F b) {                                                                               \
-    F ab = a < b ? a : b, ba = b < a ? b : a;                                                                \
-    return q_from_##F(q_raw_##F(ab) | q_raw_##F(ba));                                                        \
-  }                                                                                                          \
-  Q_FN F q_max_##F(F a, F b) {                                                                               \
-    F ab = a > b ? a : b, ba = b > a ? b : a, either = q_from_##F(q_raw_##F(ab) | q_raw_##F(ba));            \
-    U both = q_raw_##F(ab) & q_raw_##F(ba);                                                                  \
-    (void)either;                                                                                            \
-    return q_from_##F(q_sel_##U(Q_MASK(M, Q_NO_NAN(a, b, either)), both, (U)Q_CANON_NAN_##F));               \
+   minima takes -0 and keeps NaN; anding those of the maxima takes +0 but may lose NaN, which the last step brings back. */
+#define Q_MINMAX(F, U, M)                                                                           \
+  Q_FN F q_min_##F(F a, F b) {                                                                      \
+    F ab = a < b ? a : b, ba = b < a ? b : a;                                                       \
+    return q_from_##F(q_raw_##F(ab) | q_raw_##F(ba));                                               \
+  }                                                                                                 \
+  Q_FN F q_max_##F(F a, F b) {                                                                      \
+    F ab = a > b ? a : b, ba = b > a ? b : a;                                                       \
+    U both = q_raw_##F(ab) & q_raw_##F(ba);                                                         \
+    return q_from_##F(q_sel_##U(Q_MASK(M, __builtin_isunordered(a, b)), (U)Q_CANON_NAN_##F, both)); \
   }
 Q_MINMAX(f32, u32, m32)
 Q_MINMAX(f64, u64, m64)
 #undef Q_MINMAX
-#undef Q_NO_NAN
 
 /* ---- Whether any element is beyond a bound ---- */
 
