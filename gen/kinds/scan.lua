@@ -33,7 +33,8 @@ M.schema = { accumulate = "string", result = "string", combine = "string table",
 
 M.MAX_OUTPUTS = 4 -- ORDER QN_SCAN_MAX_OUTPUTS of runtime/core/row/scan_op.h
 
-local HEAVY = 16 -- the most operations of a combination that is quicker element by element than in vectors of turned segments
+local HEAVY = 16 -- the most operations of a combination that runs along a segment element by element
+local MOST_SHORT = 64 -- rows of fewer elements run side by side
 local FINDING = { rows = "scan_places", columns = "scan_places_columns" }
 local COMPARED = { max = ">", min = "<" }
 
@@ -159,12 +160,13 @@ local function scan_values(c, types, record)
   local lines, result = c.body(types, record.combine, { "a", "b" })
   row.enter(lines, { result })
   local t = types.by_name[record.K]
-  local is_sum = t.kind == "integer" and record.combine.outputs[1].op == "add"
+  local root, inputs = record.combine.outputs[1], record.combine.inputs
+  local is_sum = t.kind == "integer" and root.op == "add" and root.args[1] == inputs[1] and root.args[2] == inputs[2]
   return { element = t.c, beside = 1024 // t.bits, combine = lines, result = result, stored = c.stored(types, record.K, "v"),
-           stored_item = c.stored(types, record.K, "v[l]"), is_sum = is_sum, most_short = 64 }
+           stored_item = c.stored(types, record.K, "v[l]"), is_sum = is_sum, most_short = MOST_SHORT }
 end
 
--- The values of a template of an op that finds. key: the integers that are ordered as the elements
+-- The values of a template of an op that finds: the value and the place of the outermost element so far. key: the integers that are ordered as the elements
 local function places_values(c, types, record)
   local t, is_max = types.by_name[record.K], record.op.finds == "max"
   local is_float = t.kind == "float"

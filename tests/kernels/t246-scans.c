@@ -2,7 +2,7 @@
  * tags: memory threads
  *
  * t246-scans: scans along an axis, bit by bit against the law written plainly: segments of 16, chunks of 256, spans of 65536, the nearest
- * carry first; the places of the largest and the smallest; any layout, dtype and number of threads; include_initial, exclusive, reverse; called, planned and in place; what is
+ * carry first, logcumsumexp by the op logaddexp; the places of the largest and the smallest; any layout, dtype and number of threads; include_initial, exclusive, reverse; called, planned and in place; what is
  * refused. */
 #include "reductions.h"
 
@@ -395,6 +395,94 @@ static void test_integers(void) {
   quern_op_release(op);
 }
 
+/* ---- A combination that kernels run in vectors ---- */
+
+typedef struct heavy_case {
+  ref_dtype d, of; /* of: what it is computed in */
+  int64_t n, lines;
+  int axis, context;
+} heavy_case;
+
+/* to = a combined with b, of c->lines lines, by the op that the scan combines with. */
+static quern_status heavy_combined(const heavy_case *c, quern_op *op, void *a, void *b, void *to) {
+  int64_t n = c->lines;
+  DLTensor x = {.data = a, .device = {kDLCPU, 0}, .ndim = 1, .dtype = ref_dtype_dl(c->of), .shape = &n}, y = x, z = x;
+  DLTensor *ins[2] = {&x, &y}, *out = &z;
+  y.data = b, z.data = to;
+  return quern_op_call(op, 2, ins, 1, &out, NULL);
+}
+
+/* As law, of the lines x, [n][lines], each row in place of an element. */
+static quern_status heavy_law(const heavy_case *c, quern_op *op, char *x) {
+  const size_t row = (size_t)c->lines * (size_t)ref_dtype_size(c->of);
+  char *const carries = calloc(4, row), *const run = carries, *const of_segment = run + row, *const of_chunk = of_segment + row, *const of_span = of_chunk + row;
+  quern_status status = QUERN_OK;
+  for (int64_t k = 0; k < c->n && !status; k++, x += row) {
+    if (k % 16) status = heavy_combined(c, op, run, x, x);
+    memcpy(run, x, row);
+    if (k % 256 >= 16 && !status) status = heavy_combined(c, op, of_segment, x, x);
+    if (k % 16 == 15) memcpy(of_segment, x, row);
+    if (k % 65536 >= 256 && !status) status = heavy_combined(c, op, of_chunk, x, x);
+    if (k % 256 == 255) memcpy(of_chunk, x, row);
+    if (k >= 65536 && !status) status = heavy_combined(c, op, of_span, x, x);
+    if (k % 65536 == 65535) memcpy(of_span, x, row);
+  }
+  free(carries);
+  return status;
+}
+
+/* The item of element k of a line. */
+static int64_t heavy_at(const heavy_case *c, int64_t line, int64_t k) { return c->axis ? line * c->n + k : k * c->lines + line; }
+
+static int heavy_is_right(const heavy_case *c, quern_op *scan, quern_op *combine, rng *r) {
+  const int64_t size = ref_dtype_size(c->d), wide = ref_dtype_size(c->of);
+  int64_t shape[2] = {c->axis ? c->lines : c->n, c->axis ? c->n : c->lines};
+  char *const x = calloc((size_t)(c->n * c->lines), (size_t)(size + wide)), *const wanted = x + c->n * c->lines * size;
+  for (int64_t line = 0; line < c->lines; line++)
+    for (int64_t k = 0; k < c->n; k++) {
+      const uint64_t odd = rng_below(r, (uint64_t)c->n);
+      const double value = odd == 0 && line % 4 == 1 ? NAN : odd == 1 && line % 4 == 2 ? INFINITY : odd < 9 && line % 4 == 3 ? -INFINITY : 16 * rng_unit(r) - 8;
+      const uint64_t bits = value != value ? ref_nan(c->d) : ref_from_double(c->d, value);
+      ref_put(c->d, x + heavy_at(c, line, k) * size, bits);
+      ref_put(c->of, wanted + (k * c->lines + line) * wide, value != value ? ref_nan(c->of) : ref_cast(c->of, ref_value(c->d, bits), REF_KIND_FLOAT));
+    }
+  DLTensor in = {.data = x, .device = {kDLCPU, 0}, .ndim = 2, .dtype = ref_dtype_dl(c->d), .shape = shape}, *place = &in;
+  named_params p;
+  params_begin(&p);
+  params_set(&p, quern_op_describe(scan), "axes", whole(1 << c->axis));
+  int fine = heavy_law(c, combine, wanted) == QUERN_OK && quern_op_call(scan, 1, &place, 1, &place, &p.call) == QUERN_OK;
+  for (int64_t line = 0; line < c->lines && fine; line++)
+    for (int64_t k = 0; k < c->n && fine; k++) {
+      const uint64_t bits = ref_get(c->of, wanted + (k * c->lines + line) * wide);
+      const ref_real value = ref_value(c->of, bits);
+      fine = ref_get(c->d, x + heavy_at(c, line, k) * size) == (value != value ? ref_nan(c->d) : ref_cast(c->d, value, REF_KIND_FLOAT));
+    }
+  free(x);
+  return fine;
+}
+
+static void test_heavy(void) {
+  static const int64_t shapes[][3] = {{66100, 1, 1}, {300, 5, 1}, {20, 37, 1}, {5, 70, 1}, {1000, 2, 1}, {16, 40, 1}, {700, 3, 0}, {600, 20, 0}, {40, 530, 0}};
+  static const ref_dtype dtypes[3][2] = {{REF_F32, REF_F32}, {REF_F64, REF_F64}, {REF_F16, REF_F32}};
+  rng r;
+  rng_seed(&r, 2470);
+  group_begin("logcumsumexp, in place: the law by logaddexp");
+  for (int context = 0; context < N_CONTEXTS; context += 4) {
+    quern_op *scan = NULL, *combine = NULL;
+    if (!quern_op_find(contexts[context], "logcumsumexp", &scan) && !quern_op_find(contexts[context], "logaddexp", &combine))
+      for (int k = 0; k < 27; k++) {
+        const int64_t *shape = shapes[k / 3];
+        const heavy_case c = {dtypes[k % 3][0], dtypes[k % 3][1], shape[0], shape[1], (int)shape[2], context};
+        group_count(1);
+        if (!heavy_is_right(&c, scan, combine, &r))
+          group_fail("%s, %lld lines of %lld, axis %d, %s", ref_dtype_name(c.d), (long long)c.lines, (long long)c.n, c.axis, context_name(context));
+      }
+    quern_op_release(scan);
+    quern_op_release(combine);
+  }
+  group_end();
+}
+
 int main(void) {
   setenv("QUERN_CACHE_DIR", "none", 1);
   make_contexts();
@@ -408,6 +496,7 @@ int main(void) {
   if (ops[SUM][0]) test_refused();
   else skip(1, "this build has no op %s", names[SUM]);
   test_integers();
+  test_heavy();
   release_contexts();
   return done_testing();
 }

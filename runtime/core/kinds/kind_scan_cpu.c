@@ -33,7 +33,7 @@ static int32_t at_kernel(int32_t k) { return k ? k + 1 : 0; }
 static int64_t kernel_size(const scan_run *run, int32_t k) { return qn_dtype_infos[run->variant->dtypes[at_kernel(k)]].size; }
 
 /* Runs the kernel on `rows` rows of `count` elements, one dimension being the axis, from its place `from` on. */
-static void scan_part(const scan_run *run, char **at, int64_t (*stride)[2], char *carries, int64_t a_row, int64_t count, int64_t rows, int64_t from) {
+static void scan_piece(const scan_run *run, char **at, int64_t (*stride)[2], char *carries, int64_t a_row, int64_t count, int64_t rows, int64_t from) {
   const qn_scan_place place = {from, run->turn, run->scan->by};
   const int64_t n[3] = {count, rows, 0};
   at[1] = carries;
@@ -64,7 +64,7 @@ static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count
       stride[at_kernel(k)][0] = size;
       stride[at_kernel(k)][1] = run->direct[k] ? step : count * size;
     }
-    scan_part(run, at, stride, room->carries, 0, count, rows, from);
+    scan_piece(run, at, stride, room->carries, 0, count, rows, from);
     for (int32_t k = 1; k < n_operands; k++) {
       const int64_t a_row = count * kernel_size(run, k), step = job->nest->stride[k][0];
       const int64_t at_once = step == count * job->size[k] ? rows : 1;
@@ -98,7 +98,7 @@ static void scan_by_rows(const scan_run *run, char *const *ptr, int64_t rows) {
       stride[at_kernel(k)][0] = size;
       stride[at_kernel(k)][1] = run->direct[k] ? part.step : count * size;
     }
-    scan_part(run, at, stride, run->is_direct ? room->block[0] : room->carries, QN_SCAN_CARRIES, count, rows, from);
+    scan_piece(run, at, stride, run->is_direct ? room->block[0] : room->carries, QN_SCAN_CARRIES, count, rows, from);
     for (int32_t k = 1; k < n_operands; k++) {
       const qn_row_part part = {ptr[k], qn_row_step(job, k), from, count, rows};
       if (!run->direct[k]) qn_row_store(job, k, run->variant->dtypes[at_kernel(k)], &part, room->block[k], room->staging);
