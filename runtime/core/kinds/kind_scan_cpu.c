@@ -13,7 +13,7 @@
 #include "core/row/row_nest.h"
 
 #define COLUMNS 256 /* of a tile */
-#define DIRECT_TILE 8192 /* elements of a tile of rows that take no block, of at most QN_ROW_SCANNED rows */
+#define DIRECT_TILE 4096 /* elements of a tile of rows that take no block, of at most QN_ROW_SCANNED rows */
 
 /* The work of all slices. A tile is some rows, or some columns of neighbouring scans. */
 typedef struct scan_run {
