@@ -366,21 +366,22 @@ function M.table.text(packs_of, upper, bits_of, has_cpu)
       at[record.reducer] = rows[#rows]
     end
     local row = at[record.reducer]
-    if record.part == "narrow" and pack.name then
-      row.narrow = row.narrow or {}
-      table.insert(row.narrow, string.format("[%s] = &%s", upper(record.dtypes[1]), pack.name))
-    elseif record.part ~= "narrow" then
+    if record.part:find "^narrow" and pack.name then
+      row[record.part] = row[record.part] or {}
+      table.insert(row[record.part], string.format("[%s] = &%s", upper(record.dtypes[1]), pack.name))
+    elseif not record.part:find "^narrow" then
       row[record.part] = pack.name and "&" .. pack.name or "NULL"
     end
   end
   for k, row in ipairs(rows) do
     local empty, parts = row.head.empty, {}
     for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, {%s}, %d, %s, %d, %d, {%s}, {%s}, %d, %d, NULL, %d, %d, %d},", row.head.op_name, row.inner,
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, {%s}, %d, %s, %d, %d, {%s}, {%s}, %d, %d, NULL, %d, %d, %d, {%s}},", row.head.op_name, row.inner,
                             row.columns or "NULL", row.both, bits_of(row.head.K, row.head.empty_result), empty and 1 or 0, parts[1] or upper(row.head.K),
                             math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0",
                             row.narrow and table.concat(row.narrow, ", ") or "NULL", row.head.absorbs and 1 or 0, row.head.absorbs or 0, row.head.fuses and 1 or 0,
-                            row.head.joins and 1 or 0, row.columns and M.is_at_once(row.head) and 1 or 0)
+                            row.head.joins and 1 or 0, row.columns and M.is_at_once(row.head) and 1 or 0,
+                            row.narrow_columns and table.concat(row.narrow_columns, ", ") or "NULL")
   end
   return M.backend_text("row", has_cpu) .. "const qn_reducer qn_reducers[] = {\n" .. (rows[1] and table.concat(rows, "\n") or "  {.name = NULL}, /* none */")
     .. "\n};\n" .. string.format("const int32_t qn_n_reducers = %d;\n", #rows)
@@ -526,6 +527,7 @@ function M.reducer_values(c, types, record, name, direct)
   local t, root = types.by_name[record.K], record.combine.outputs[1]
   local from, extreme = types.by_name[record.dtypes[1]], extreme_of(root)
   local is_widened = from ~= t and from.kind == "float"
+  local narrow = is_widened and record.part == "narrow_columns" and { widen = c.widen(types, from.name), strip = c.widen_strip(types, from.name, "x + p", "to + p") }
   local form = { element = t.c, both = "q_both_" .. name, unsigned = "u" .. t.bits, mask = "m" .. t.bits,
                  extreme = t.kind == "float" and record.is_free and ({ maximum = ">", minimum = "<" })[extreme.op], skips = extreme ~= root,
                  lift = from ~= t and from.kind == "bool" and "0 != " or "", part = from ~= t and root.op == "add" and NARROW[from.name] or nil }
@@ -565,7 +567,7 @@ function M.reducer_values(c, types, record, name, direct)
            fused = false, counts = form.part and run_lines(form, 16, in_count) or false,
            direct = direct or false, top = top or false, rows = { 1, 2, 3 },
            spreads = top and spreads_of(t.bits // 8) or {}, strip = top and is_widened and c.widen_strip(types, from.name, "x", "to") or false,
-           operator = operator_of(types, record.combine, record.K) or false, depths = DEPTHS,
+           operator = operator_of(types, record.combine, record.K) or false, depths = DEPTHS, narrow = narrow or false,
            combine = lines, result = result, lift = form.lift, runs = rows, columns = columns, folds = folds }
 end
 
@@ -679,6 +681,7 @@ function M.packs(kit, add, _, ops, records_of)
       for _, K in ipairs(kit.sorted_keys(plain[key])) do
         if is_narrow(kit.types, combine, K, A, op.reducer.is_free) then
           put("narrow", { K, A }, "cc", inner, op.name .. " along contiguous rows")
+          if fields.joins then put("narrow_columns", { K, A }, "cc", "reduce_columns", op.name .. " of rows, column by column") end
         end
       end
     end

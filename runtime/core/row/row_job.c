@@ -302,7 +302,8 @@ static int plan_columns(qn_row_job *job, int64_t scratch, int64_t parts) {
   const int is_lined = job->row > LINED_ROWS && has_kept && step == nest->n[kept] * size && step <= LINED_BYTES;
   const int is_beyond = by->joins && job->row > QN_ROW_LANES && product(nest, 0, nest->rank) * size > 2 * FAR_ROWS;
   if (has_kept && !is_lined && !is_beyond && are_at_once(job, by)) {
-    const int64_t n = nest->n[kept], block = job->row * loaded, columns = room / ((block > stored ? block : stored) + kept_values);
+    job->is_narrow = !stage->variant && by->narrow_columns[job->dtype[0]];
+    const int64_t n = nest->n[kept], block = job->is_narrow ? 0 : job->row * loaded, columns = room / ((block > stored ? block : stored) + kept_values);
     if (columns >= ACROSS || columns >= n) {
       const int64_t even = (qn_ceil_div(n, qn_ceil_div(n, columns)) + 15) / 16 * 16;
       job->rows = even <= columns ? even : columns;

@@ -40,7 +40,8 @@ typedef struct qn_row_job {
   uint8_t has_parts;   /* a row may be cut in parts: BLOCKS, or WHOLE without scratch */
   uint8_t lanes;       /* COLUMNS: the lanes that are reduced at a time; 0: the columns are a further axis, `block` of them at a time */
   uint8_t folded;      /* COLUMNS: the same where the columns are a further axis; if there are several, `block` is all of it */
-  uint8_t is_at_once;  /* COLUMNS: a kernel reduces all rows of a tile at once */
+  uint8_t is_at_once;  /* COLUMNS: a kernel reduces all rows of a tile at once, */
+  uint8_t is_narrow;   /* the reducer's for elements of the tensor's dtype */
   uint16_t piece;      /* COLUMNS: the rows that are converted at a time */
   int32_t n_levels;    /* BLOCKS, COLUMNS: the most nodes that wait at a time */
   int32_t most_slices;

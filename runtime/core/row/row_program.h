@@ -53,6 +53,7 @@ typedef struct qn_reducer {
   uint8_t fuses; /* kernels of elements combine them themselves */
   uint8_t joins; /* `inner` and `narrow` join the nodes of rows */
   uint8_t at_once; /* `columns` takes QN_ROW_AT_ONCE */
+  const qn_variant *narrow_columns[QN_DTYPE_COUNT]; /* as `columns` of all rows at once, for elements of a narrower dtype; NULL: there is none */
 } qn_reducer;
 
 #define QN_ROW_AT_ONCE 2

@@ -395,7 +395,10 @@ static void reduce_columns(row_frame *frame, int32_t at, int32_t reduction) {
   run.range = whole_range(job, job->nest->n_reduced - !job->lanes);
   run.in_dtype = stage->variant ? stage->variant->dtypes[0] : reduce->by->dtype;
   run.stack = (node_stack){.both = job->both[reduction], .bytes = width * size, .width = width, .size = size};
-  if (!job->is_across && job->dtype[0] != run.in_dtype) run.block = qn_row_take(frame, job->piece * width * qn_dtype_infos[run.in_dtype].size);
+  if (job->is_at_once && job->is_narrow)
+    run.columns = qn_job_kernel(reduce->by->narrow_columns[job->dtype[0]], NULL);
+  else if (!job->is_across && job->dtype[0] != run.in_dtype)
+    run.block = qn_row_take(frame, job->piece * width * qn_dtype_infos[run.in_dtype].size);
   if (run.kernel) run.temp = qn_row_take(frame, job->piece * width * size);
   if (job->is_at_once) {
     combine_rows(&run, run.at, run.step, job->row, columns, to, 0);
