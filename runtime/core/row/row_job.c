@@ -266,12 +266,12 @@ static int may_widen(const qn_row_job *job) {
 #define LINED_ROWS 128
 
 /* Whether a kernel may reduce all rows of a tile at once. */
-static int are_at_once(const qn_row_job *job, const qn_reducer *by) {
+static int are_at_once(const qn_row_job *job, const qn_reducer *by, int may_be_far) {
   const qn_nest *nest = job->nest;
   const int64_t size = job->size[0], bytes = nest->n[nest->n_reduced] * size, step = qn_tensor_magnitude(nest->stride[0][0]);
   if (!by->at_once || job->row > QN_ROW_MOST_AT_ONCE || job->n_further > 1) return 0;
   if (step == bytes && bytes < FEWEST_AT_ONCE) return 0;
-  return job->row <= QN_ROW_LANES || job->row * step < FAR_ROWS;
+  return may_be_far || job->row <= QN_ROW_LANES || job->row * step < FAR_ROWS;
 }
 
 /* Plans the path COLUMNS for `scratch` bytes and, if there are enough columns, at least `parts` tiles, if the program and the nest allow it. Returns
@@ -301,8 +301,8 @@ static int plan_columns(qn_row_job *job, int64_t scratch, int64_t parts) {
   job->is_at_once = 0;
   const int is_lined = job->row > LINED_ROWS && has_kept && step == nest->n[kept] * size && step <= LINED_BYTES;
   const int is_beyond = by->joins && job->row > QN_ROW_LANES && product(nest, 0, nest->rank) * size > 2 * FAR_ROWS;
-  if (has_kept && !is_lined && !is_beyond && are_at_once(job, by)) {
-    job->is_narrow = !stage->variant && by->narrow_columns[job->dtype[0]];
+  job->is_narrow = !stage->variant && by->narrow_columns[job->dtype[0]];
+  if (has_kept && (job->is_narrow || (!is_lined && !is_beyond)) && are_at_once(job, by, job->is_narrow)) {
     const int64_t n = nest->n[kept], block = job->is_narrow ? 0 : job->row * loaded, columns = room / ((block > stored ? block : stored) + kept_values);
     if (columns >= ACROSS || columns >= n) {
       const int64_t even = (qn_ceil_div(n, qn_ceil_div(n, columns)) + 15) / 16 * 16;
@@ -407,7 +407,7 @@ static int plan_across(const qn_row_program *program, qn_row_job *job, int64_t s
       const int64_t size = qn_dtype_infos[stage->reduces[r].by->dtype].size;
       if (size > width) width = size;
       if (stage->reduces[r].from >= QN_ROW_TEMP && stage->reduces[r].from != program->kept) of_stage += job->row * size;
-      is_at_once = is_at_once && are_at_once(job, stage->reduces[r].by);
+      is_at_once = is_at_once && are_at_once(job, stage->reduces[r].by, 0);
     }
     may = may && stage->n_reduces <= 1;
     if (of_stage > temp) temp = of_stage;

@@ -57,7 +57,7 @@ typedef struct qn_reducer {
 } qn_reducer;
 
 #define QN_ROW_AT_ONCE 2
-#define QN_ROW_MOST_AT_ONCE 512
+#define QN_ROW_MOST_AT_ONCE 1024
 #define QN_ROW_AS_ONE 2
 #define QN_ROW_FOLDED 3
 #define QN_ROW_JOINED_AT_ONCE 32
