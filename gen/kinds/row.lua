@@ -160,14 +160,12 @@ local function fused_in(types, program, stage, combine_for)
 end
 
 -- Whether a program has kernels that run on rows of neighbouring elements, one from each of some columns, with the columns' row values
--- beside each other. Its results are elements, and accumulators have one part. The others go through transposed blocks.
+-- beside each other. Accumulators have one part. The others go through transposed blocks.
 local function goes_across(op, program, combine_for)
-  if op.is_reduced then return false end
   for _, input in ipairs(op.inputs) do
     if input.is_row then return false end
   end
   for _, stage in ipairs(program.stages) do
-    if #stage.reduces > 1 then return false end
     for _, reduce in ipairs(stage.reduces) do
       if combine_for(reduce.op, reduce.type).parts then return false end
     end
@@ -345,6 +343,12 @@ end
 -- The packed description of a spec's op, for the runtime.
 M.packed_form, M.packed = 1, row_packed.packed
 
+-- Whether `columns` reduces all rows at once: in registers, lane by lane, or in any order.
+function M.is_at_once(record)
+  local root = not record.combine.parts and record.combine.outputs[1].op
+  return record.joins or record.is_free or record.is_integer and (root == "add" or root == "mul")
+end
+
 -- The pointer to the backend of a kind's calls on the CPU, which a tree without kernels for the CPU does not have.
 function M.backend_text(name, has_cpu)
   if not has_cpu then return string.format("const qn_backend *const qn_%s_backend = NULL;\n", name) end
@@ -362,21 +366,22 @@ function M.table.text(packs_of, upper, bits_of, has_cpu)
       at[record.reducer] = rows[#rows]
     end
     local row = at[record.reducer]
-    if record.part == "narrow" and pack.name then
-      row.narrow = row.narrow or {}
-      table.insert(row.narrow, string.format("[%s] = &%s", upper(record.dtypes[1]), pack.name))
-    elseif record.part ~= "narrow" then
+    if record.part:find "^narrow" and pack.name then
+      row[record.part] = row[record.part] or {}
+      table.insert(row[record.part], string.format("[%s] = &%s", upper(record.dtypes[1]), pack.name))
+    elseif not record.part:find "^narrow" then
       row[record.part] = pack.name and "&" .. pack.name or "NULL"
     end
   end
   for k, row in ipairs(rows) do
     local empty, parts = row.head.empty, {}
     for p, part in ipairs(row.head.combine.parts or {}) do parts[p] = upper(part.type) end
-    rows[k] = string.format("  {\"%s\", %s, %s, %s, {%s}, %d, %s, %d, %d, {%s}, {%s}, %d, %d, NULL, %d, %d},", row.head.op_name, row.inner, row.columns or "NULL",
-                            row.both, bits_of(row.head.K, row.head.empty_result), empty and 1 or 0, parts[1] or upper(row.head.K),
+    rows[k] = string.format("  {\"%s\", %s, %s, %s, {%s}, %d, %s, %d, %d, {%s}, {%s}, %d, %d, NULL, %d, %d, %d, {%s}},", row.head.op_name, row.inner,
+                            row.columns or "NULL", row.both, bits_of(row.head.K, row.head.empty_result), empty and 1 or 0, parts[1] or upper(row.head.K),
                             math.max(#parts, 1), row.head.finds and 1 or 0, #parts > 1 and table.concat(parts, ", ", 2) or "0",
                             row.narrow and table.concat(row.narrow, ", ") or "NULL", row.head.absorbs and 1 or 0, row.head.absorbs or 0, row.head.fuses and 1 or 0,
-                            row.head.joins and 1 or 0)
+                            row.head.joins and 1 or 0, row.columns and M.is_at_once(row.head) and 1 or 0,
+                            row.narrow_columns and table.concat(row.narrow_columns, ", ") or "NULL")
   end
   return M.backend_text("row", has_cpu) .. "const qn_reducer qn_reducers[] = {\n" .. (rows[1] and table.concat(rows, "\n") or "  {.name = NULL}, /* none */")
     .. "\n};\n" .. string.format("const int32_t qn_n_reducers = %d;\n", #rows)
@@ -393,18 +398,27 @@ local RUNS = { { n = 16, above = -1 }, { n = 8, above = 0 }, { n = 4, above = 8 
 local function run_lines(form, n, at, first)
   local lines = {}
   local function put(...) lines[#lines + 1] = string.format(...) end
-  if form.is_maximum and n > 1 then -- a comparison each; NaN and zeros of both signs by two elements and at the end
-    local F, U, MASK = form.element, form.unsigned, form.mask
-    put("const %s v0 = %s;", F, at(0))
-    put("%s top = v0;\n%s sign = q_raw_%s(v0);\n%s is_nan = 0;", F, U, F, MASK)
-    for k = 0, n - 1, 2 do
+  if form.extreme and n > 1 then -- a comparison each; NaN and zeros of both signs by two elements and at the end
+    local F, U, MASK, join = form.element, form.unsigned, form.mask, form.extreme == ">" and "&" or "|"
+    if form.skips then
+      put("%s top = %s(%s)__builtin_inf();\n%s sign = %s;\n%s is_nan = -1;", F, join == "&" and "-" or "", F, U, join == "&" and "-1" or "0", MASK)
+    else
+      put("const %s v0 = %s;", F, at(0))
+      put("%s top = v0;\n%s sign = q_raw_%s(v0);\n%s is_nan = 0;", F, U, F, MASK)
+    end
+    for k = 0, form.skips and n - 1 or -1 do
+      put("const %s v%d = %s;\nconst %s odd%d = Q_MASK(%s, v%d != v%d);\nis_nan &= odd%d;", F, k, at(k), MASK, k, MASK, k, k, k)
+      put("sign %s= q_raw_%s(v%d) %s (%s)%sodd%d;\ntop = v%d %s top ? v%d : top;", join, F, k, join == "&" and "|" or "&", U, join == "&" and "" or "~", k,
+          k, form.extreme, k)
+    end
+    for k = 0, form.skips and -1 or n - 1, 2 do
       local a, b = "v" .. k, "v" .. k + 1
       if k > 0 then put("const %s %s = %s;", F, a, at(k)) end
       put("const %s %s = %s;", F, b, at(k + 1))
       put("is_nan |= Q_MASK(%s, __builtin_isunordered(%s, %s));", MASK, a, b)
-      put("sign &= q_raw_%s(%s) & q_raw_%s(%s);", F, a, F, b)
-      if k > 0 then put("top = %s > top ? %s : top;", a, a) end
-      put("top = %s > top ? %s : top;", b, b)
+      put("sign %s= q_raw_%s(%s) %s q_raw_%s(%s);", join, F, a, join, F, b)
+      if k > 0 then put("top = %s %s top ? %s : top;", a, form.extreme, a) end
+      put("top = %s %s top ? %s : top;", b, form.extreme, b)
     end
     put("const %s zero = sign & q_raw_%s(-(%s)0);", U, F, F)
     put("const %s bits = q_sel_%s(Q_MASK(%s, top == 0), zero, q_raw_%s(top));", U, U, MASK, F)
@@ -503,15 +517,34 @@ local function top_of(t, combine, is_free)
                     nothing = skips and string.format("%s(%s)__builtin_inf()", word == "max" and "-" or "", t.c) or false }
 end
 
+-- The operator of a combine that vectors have, too; nil: it is another one.
+local function operator_of(types, combine, A)
+  local root = not combine.parts and combine.outputs[1]
+  if types.by_name[A].kind ~= "float" or not root then return nil end
+  return root.args[1] == combine.inputs[1] and root.args[2] == combine.inputs[2] and ({ add = "+", mul = "*" })[root.op] or nil
+end
+
+-- The vectors of a row that are reduced at once, down columns; and how their lanes are combined.
+local HALVES = { { half = 8, twice = 16 }, { half = 4, twice = 8 }, { half = 2, twice = 4 }, { half = 1, twice = 2 } }
+local DEPTHS = { { vectors = 4, halves = HALVES }, { vectors = 1, halves = HALVES } }
+
+-- The operation on numbers of a combine: that of `a != a ? b : b != b ? a : OPERATION` skips NaN.
+local function extreme_of(root)
+  local inner = root.op == "select" and root.args[1].op == "ne" and root.args[3]
+  if inner and inner.op == "select" and inner.args[1].op == "ne" and (inner.args[3].op == "maximum" or inner.args[3].op == "minimum") then return inner.args[3] end
+  return root
+end
+
 -- direct: how a kernel of elements computes one: { arguments = list of { name, is_element }, ... }, or nil
 function M.reducer_values(c, types, record, name, direct)
   local lines, result = c.body(types, record.combine, { "a", "b" })
   M.enter(lines, { result })
   local t, root = types.by_name[record.K], record.combine.outputs[1]
-  local from = types.by_name[record.dtypes[1]]
+  local from, extreme = types.by_name[record.dtypes[1]], extreme_of(root)
   local is_widened = from ~= t and from.kind == "float"
+  local narrow = is_widened and record.part == "narrow_columns" and { widen = c.widen(types, from.name), strip = c.widen_strip(types, from.name, "x + p", "to + p") }
   local form = { element = t.c, both = "q_both_" .. name, unsigned = "u" .. t.bits, mask = "m" .. t.bits,
-                 is_maximum = t.kind == "float" and root.op == "maximum" and record.is_free,
+                 extreme = t.kind == "float" and record.is_free and ({ maximum = ">", minimum = "<" })[extreme.op], skips = extreme ~= root,
                  lift = from ~= t and from.kind == "bool" and "0 != " or "", part = from ~= t and root.op == "add" and NARROW[from.name] or nil }
   local rows, columns, folds, top = {}, {}, {}, top_of(t, record.combine, record.is_free)
   local function computed(i)
@@ -536,8 +569,8 @@ function M.reducer_values(c, types, record, name, direct)
     if record.is_repeatable and (n == 16 or n == 4 or n == 1) then
       folds[#folds + 1] = { n = n, before = 16 * (n - 1), onto = run_lines(form, n, in_lane, "lane[l]") }
     end
-    if n < 16 and (not record.is_repeatable or n == 8 or n == 1) then
-      columns[#columns + 1] = { n = n, steps = steps, fresh = run_lines(form, n, in_column),
+    if n < 16 and n ~= (record.is_repeatable and 2) then
+      columns[#columns + 1] = { n = n, steps = steps, is_clamped = record.is_repeatable and n > 1, least = n == 8 and 5 or 2, fresh = run_lines(form, n, in_column),
                                 onto = n < 16 and run_lines(form, n, in_column, "out[i]") }
     end
   end
@@ -551,14 +584,8 @@ function M.reducer_values(c, types, record, name, direct)
            fused = false, counts = form.part and run_lines(form, 16, in_count) or false,
            direct = direct or false, top = top or false, rows = { 1, 2, 3 },
            spreads = top and spreads_of(t.bits // 8) or {}, strip = top and is_widened and c.widen_strip(types, from.name, "x", "to") or false,
+           operator = operator_of(types, record.combine, record.K) or false, depths = DEPTHS, narrow = narrow or false,
            combine = lines, result = result, lift = form.lift, runs = rows, columns = columns, folds = folds }
-end
-
--- The operator of a combine that vectors have, too; nil: it is another one.
-local function operator_of(types, combine, A)
-  local root = not combine.parts and combine.outputs[1]
-  if types.by_name[A].kind ~= "float" or not root then return nil end
-  return root.args[1] == combine.inputs[1] and root.args[2] == combine.inputs[2] and ({ add = "+", mul = "*" })[root.op] or nil
 end
 
 -- The rows of 16 elements of a chunk: k, and the offsets of the lines of the cache that begin in each.
@@ -651,7 +678,7 @@ function M.packs(kit, add, _, ops, records_of)
                      absorbs = op.reducer.absorbs, is_repeatable = op.reducer.is_repeatable,
                      fuses = M.fused(kit.types, op, A, combine) ~= nil }
     local inner = op.reducer.is_repeatable and "reduce_free" or operator_of(kit.types, combine, A) and "reduce_lanes" or "reduce_inner"
-    fields.joins = inner == "reduce_lanes"
+    fields.joins, fields.is_integer = inner == "reduce_lanes", kit.types.by_name[A].kind == "integer"
     local function put(part, dtypes, classes, template, says)
       local record = { role = "reduce", part = part, dtypes = dtypes, classes = classes, template = template, says = says }
       for field, value in pairs(fields) do record[field] = value end
@@ -666,13 +693,14 @@ function M.packs(kit, add, _, ops, records_of)
       put("inner", table.move(dtypes, 1, 2 * n, 1, {}), ("c"):rep(2 * n), "reduce_parts", op.name .. " along contiguous rows")
     else
       put("inner", { A, A }, "cc", inner, op.name .. " along contiguous rows")
-      put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of up to 16 rows, column by column")
+      put("columns", { A, A }, "cc", "reduce_columns", op.name .. " of rows, column by column")
       for _, t in ipairs(kit.types.list) do
         if plain[key][t.compute] and t.kind == "float" and kit.wanted[t.name] then plain[key][t.name] = true end
       end
       for _, K in ipairs(kit.sorted_keys(plain[key])) do
         if is_narrow(kit.types, combine, K, A, op.reducer.is_free) then
           put("narrow", { K, A }, "cc", inner, op.name .. " along contiguous rows")
+          if fields.joins then put("narrow_columns", { K, A }, "cc", "reduce_columns", op.name .. " of rows, column by column") end
         end
       end
     end

@@ -59,18 +59,17 @@ static void scan_by_columns(const scan_run *run, char *const *ptr, int64_t count
     for (int32_t k = 0; k < n_operands; k++) {
       const int64_t size = kernel_size(run, k), step = job->nest->stride[k][0];
       char *const lies = qn_row_moved(ptr[k], from * step);
-      if (k == 0 && !run->direct[k]) qn_row_convert(job->dtype[k], run->scan->dtype, lies, step, room->block[k], count, rows);
+      if (k == 0 && !run->direct[k]) qn_row_convert(job->dtype[k], run->scan->dtype, lies, step, room->block[k], count * size, count, rows);
       at[at_kernel(k)] = run->direct[k] ? lies : room->block[k];
       stride[at_kernel(k)][0] = size;
       stride[at_kernel(k)][1] = run->direct[k] ? step : count * size;
     }
     scan_piece(run, at, stride, room->carries, 0, count, rows, from);
     for (int32_t k = 1; k < n_operands; k++) {
-      const int64_t a_row = count * kernel_size(run, k), step = job->nest->stride[k][0];
-      const int64_t at_once = step == count * job->size[k] ? rows : 1;
-      for (int64_t j = 0; j < rows && !run->direct[k]; j += at_once)
-        qn_row_convert(run->variant->dtypes[at_kernel(k)], job->dtype[k], room->block[k] + j * a_row, a_row,
-                       qn_row_moved(ptr[k], (from + j) * step), count, at_once);
+      if (run->direct[k]) continue;
+      const int64_t step = job->nest->stride[k][0];
+      qn_row_convert(run->variant->dtypes[at_kernel(k)], job->dtype[k], room->block[k], count * kernel_size(run, k), qn_row_moved(ptr[k], from * step),
+                     step, count, rows);
     }
   }
 }

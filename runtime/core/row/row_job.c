@@ -258,6 +258,22 @@ static int may_widen(const qn_row_job *job) {
   return job->rows < n || (job->lanes < QN_ROW_LANES && step == n * size);
 }
 
+#define ACROSS 128             /* columns of a tile that goes across; twice as many where rows are shorter than a chunk */
+#define FEWEST_ACROSS 64       /* fewer are quicker from transposed blocks */
+#define FAR_ROWS (1 << 20)     /* bytes of rows beyond a cache that is quick in any order */
+#define FEWEST_AT_ONCE 64      /* bytes of a row that is no part of a wider one */
+#define LINED_BYTES 512        /* of adjacent rows which are quicker in the order of memory, if they are more than */
+#define LINED_ROWS 128
+
+/* Whether a kernel may reduce all rows of a tile at once. */
+static int are_at_once(const qn_row_job *job, const qn_reducer *by, int may_be_far) {
+  const qn_nest *nest = job->nest;
+  const int64_t size = job->size[0], bytes = nest->n[nest->n_reduced] * size, step = qn_tensor_magnitude(nest->stride[0][0]);
+  if (!by->at_once || job->row > QN_ROW_MOST_AT_ONCE || job->n_further > 1) return 0;
+  if (step == bytes && bytes < FEWEST_AT_ONCE) return 0;
+  return may_be_far || job->row <= QN_ROW_LANES || job->row * step < FAR_ROWS;
+}
+
 /* Plans the path COLUMNS for `scratch` bytes and, if there are enough columns, at least `parts` tiles, if the program and the nest allow it. Returns
  * whether they do. */
 static int plan_columns(qn_row_job *job, int64_t scratch, int64_t parts) {
@@ -282,6 +298,22 @@ static int plan_columns(qn_row_job *job, int64_t scratch, int64_t parts) {
   job->piece = loaded ? 4 : QN_ROW_LANES;
   job->lanes = 1;
   job->n_levels = levels + 4;
+  job->is_at_once = 0;
+  const int is_lined = job->row > LINED_ROWS && has_kept && step == nest->n[kept] * size && step <= LINED_BYTES;
+  const int is_beyond = by->joins && job->row > QN_ROW_LANES && product(nest, 0, nest->rank) * size > 2 * FAR_ROWS;
+  job->is_narrow = !stage->variant && by->narrow_columns[job->dtype[0]];
+  if (has_kept && (job->is_narrow || (!is_lined && !is_beyond)) && are_at_once(job, by, job->is_narrow)) {
+    const int64_t n = nest->n[kept], block = job->is_narrow ? 0 : job->row * loaded, columns = room / ((block > stored ? block : stored) + kept_values);
+    if (columns >= ACROSS || columns >= n) {
+      const int64_t even = (qn_ceil_div(n, qn_ceil_div(n, columns)) + 15) / 16 * 16;
+      job->rows = even <= columns ? even : columns;
+      if (job->rows > n) job->rows = n;
+      job->piece = (uint16_t)job->row;
+      job->is_at_once = 1;
+      job->path = QN_ROW_COLUMNS;
+      return 1;
+    }
+  }
   if (has_kept) {
     int64_t bytes = width * job->n_levels + job->piece * loaded;
     const int64_t n = nest->n[kept];
@@ -314,12 +346,121 @@ static int plan_columns(qn_row_job *job, int64_t scratch, int64_t parts) {
     while (job->folded == 1 && parts > 1 && job->block > WORTH_COLUMNS && qn_ceil_div(n, job->block) < 2 * parts) job->block /= 2;
   }
   job->path = QN_ROW_COLUMNS;
-  job->may_widen = loaded == 0 && may_widen(job); /* converted elements are in blocks, which are best in L1 */
+  job->may_widen = (uint8_t)(loaded == 0 && may_widen(job)); /* converted elements are in blocks, which are best in L1 */
   return 1;
+}
+
+/* Notes the dtype that a stage takes operand k as: all stages have to agree, for all that is converted. Returns whether they do so far. */
+static int take_as(qn_row_job *job, int32_t k, uint8_t dtype, uint32_t *seen) {
+  const uint16_t bit = (uint16_t)(1u << k), is_converted = job->dtype[k] != dtype;
+  const int agrees = (!(*seen & bit) || !(job->converted & bit) == !is_converted) && (!is_converted || !job->converted || job->as == dtype);
+  *seen |= bit;
+  if (!is_converted) return agrees;
+  job->converted |= bit;
+  job->as = dtype;
+  return agrees;
+}
+
+/* Whether a stage of elements runs on rows of neighbouring elements. */
+static int goes_across(qn_row_job *job, const qn_row_stage *stage, uint32_t *seen) {
+  if (stage->steps || stage->scan) return 0;
+  for (int32_t r = 0; r < stage->n_reduces; r++) {
+    const qn_row_reduce *reduce = &stage->reduces[r];
+    if (!reduce->by->columns || reduce->by->n_parts > 1) return 0;
+    if (reduce->from < QN_ROW_TEMP && (reduce->from >= job->n_in || !take_as(job, reduce->from, reduce->by->dtype, seen))) return 0;
+  }
+  for (int32_t i = 0; stage->variant && i < stage->n_in + stage->n_out; i++) {
+    const uint8_t value = stage->values[i];
+    const int32_t k = value < QN_ROW_OUTPUT ? value : job->n_in + value - QN_ROW_OUTPUT;
+    if (value == QN_ROW_INDEX || (value < QN_ROW_VALUE && !take_as(job, k, stage->variant->dtypes[i], seen))) return 0;
+    if (value >= QN_ROW_VALUE && value < QN_ROW_TEMP && !stage->across) return 0;
+    if (value >= QN_ROW_TEMP && value == job->program->kept && !take_as(job, job->n_in, stage->variant->dtypes[i], seen)) return 0;
+  }
+  return 1;
+}
+
+#define ELEMENTS_ACROSS 8192 /* of a tile whose rows are reduced at once */
+#define MOST_ACROSS 1024     /* columns of it */
+
+/* Plans the path COLUMNS for programs of several stages of elements, for `scratch` bytes, if the nest allows it. Returns whether it does. */
+static int plan_across(const qn_row_program *program, qn_row_job *job, int64_t scratch) {
+  const qn_nest *nest = job->nest;
+  const int32_t kept = nest->n_reduced;
+  int64_t width = 0, blocks = 0, temp = 0;
+  uint32_t seen = 0;
+  int32_t n_temps = 0;
+  if (nest->n_joined != 1 || job->n_further != 1 || nest->rank <= kept || job->count == 0 || program->n_scans) return 0;
+  const int64_t n = nest->n[kept];
+  int may = n >= FEWEST_ACROSS, is_at_once = n >= QN_ROW_LANES;
+  job->converted = job->lends = 0;
+  for (int32_t k = 0; k < nest->n_operands; k++) {
+    const int64_t step = nest->stride[k][0];
+    if (nest->stride[k][kept] != job->size[k] || step == job->size[k] || (k < job->n_in && step == 0)) return 0;
+  }
+  for (int32_t i = 0; i < program->n_stages; i++) {
+    const qn_row_stage *stage = &program->stages[i];
+    if (qn_row_picks(stage) || (stage->is_row && stage->steps)) return 0;
+    if (stage->is_row || !runs(program, job, i)) continue;
+    if (!goes_across(job, stage, &seen)) return 0;
+    int64_t of_stage = 0;
+    for (int32_t r = 0; r < stage->n_reduces; r++) {
+      const int64_t size = qn_dtype_infos[stage->reduces[r].by->dtype].size;
+      if (size > width) width = size;
+      if (stage->reduces[r].from >= QN_ROW_TEMP && stage->reduces[r].from != program->kept) of_stage += job->row * size;
+      is_at_once = is_at_once && are_at_once(job, stage->reduces[r].by, 0);
+    }
+    may = may && stage->n_reduces <= 1;
+    if (of_stage > temp) temp = of_stage;
+    n_temps = stage->n_reduces > n_temps ? stage->n_reduces : n_temps;
+  }
+  for (int32_t k = 0; k < nest->n_operands; k++) {
+    const int64_t size = qn_dtype_infos[job->as].size;
+    if (!(job->converted >> k & 1)) continue;
+    if (k >= job->n_in && size >= width && n_temps == 1 && !program->kept) job->lends = (uint8_t)k;
+    blocks += job->row * size;
+  }
+  if (!job->lends) blocks += temp;
+  may = may && !job->converted && scratch == QN_ROW_SCRATCH && writes_elements(program, job);
+  const int64_t room = scratch - SLACK, values = bytes_a_row(program, job), wide = ELEMENTS_ACROSS / job->row;
+  const int64_t wanted = wide > MOST_ACROSS ? MOST_ACROSS : wide > ACROSS ? wide : ACROSS;
+  int64_t columns = is_at_once ? room / (blocks + values) / 16 * 16 : 0;
+  job->is_at_once = columns >= n || columns >= (may ? ACROSS : FEWEST_ACROSS);
+  job->n_levels = 1 + waiting(qn_ceil_div(job->row, QN_ROW_CHUNK)) + 4;
+  job->piece = job->is_at_once ? (uint16_t)job->row : QN_ROW_LANES;
+  if (job->is_at_once) {
+    columns = columns < wanted ? columns : wanted;
+  } else {
+    const int64_t most = job->row < QN_ROW_CHUNK ? 2 * ACROSS : ACROSS;
+    columns = room / (width * (job->n_levels + QN_ROW_LANES) + values) / 16 * 16;
+    if (!may || columns < FEWEST_COLUMNS) return 0;
+    columns = columns < most ? columns : most;
+  }
+  for (int32_t i = 0; i < program->n_stages; i++)
+    if (program->stages[i].across) job->kernel[i] = qn_job_kernel(program->stages[i].across, NULL);
+  const int64_t even = (qn_ceil_div(n, qn_ceil_div(n, columns)) + 15) / 16 * 16;
+  job->rows = even < n ? even : n;
+  job->lanes = 1;
+  job->is_kept = program->kept != 0;
+  job->is_across = 1;
+  job->has_parts = 0;
+  job->portion = 0;
+  job->path = QN_ROW_COLUMNS;
+  return 1;
+}
+
+/* Whether it does with more scratch. */
+static int goes_across_wide(const qn_row_program *program, const qn_row_job *job) {
+  qn_row_job wide = *job;
+  return plan_across(program, &wide, QN_ROW_WIDE_SCRATCH);
 }
 
 void qn_row_widen(qn_row_job *job, int32_t n_slices) {
   const qn_nest *nest = job->nest;
+  if (job->path != QN_ROW_COLUMNS) {
+    job->is_kept = job->program->kept != 0;
+    plan_across(job->program, job, QN_ROW_WIDE_SCRATCH);
+    return;
+  }
   const int32_t kept = nest->n_reduced, first = kept + (job->lanes > 0);
   const int64_t others = first < nest->rank ? product(nest, first, nest->rank) : 1, wanted = qn_ceil_div(n_slices, others);
   int64_t parts = wanted, scratch = QN_ROW_WIDE_SCRATCH;
@@ -333,59 +474,6 @@ void qn_row_widen(qn_row_job *job, int32_t n_slices) {
     }
   }
   plan_columns(job, scratch, parts);
-}
-
-#define ACROSS 128       /* columns of a tile that goes across; twice as many where rows are shorter than a chunk */
-#define FEWEST_ACROSS 64 /* fewer are quicker from transposed blocks */
-
-/* Whether a stage of elements runs on rows of neighbouring elements as they lie. */
-static int goes_across(const qn_row_job *job, const qn_row_stage *stage) {
-  if (stage->steps || stage->scan || stage->n_reduces > 1) return 0;
-  if (stage->n_reduces && (!stage->reduces[0].by->columns || stage->reduces[0].by->n_parts > 1)) return 0;
-  if (!stage->variant) return stage->reduces[0].from < job->n_in && job->dtype[stage->reduces[0].from] == stage->reduces[0].by->dtype;
-  for (int32_t i = 0; i < stage->n_in + stage->n_out; i++) {
-    const uint8_t value = stage->values[i];
-    const int32_t k = value < QN_ROW_OUTPUT ? value : job->n_in + value - QN_ROW_OUTPUT;
-    if (value == QN_ROW_INDEX || (value < QN_ROW_VALUE && job->dtype[k] != stage->variant->dtypes[i])) return 0;
-    if (value >= QN_ROW_VALUE && value < QN_ROW_TEMP && !stage->across) return 0;
-  }
-  return 1;
-}
-
-/* Plans the path COLUMNS for programs of several stages of elements, if the nest allows it. Returns whether it does. */
-static int plan_across(const qn_row_program *program, qn_row_job *job) {
-  const qn_nest *nest = job->nest;
-  const int32_t kept = nest->n_reduced;
-  int64_t width = 0;
-  if (nest->n_joined != 1 || job->n_further != 1 || nest->rank <= kept || job->count == 0 || nest->n[kept] < FEWEST_ACROSS) return 0;
-  const qn_row_stage *last = &program->stages[program->n_stages - 1];
-  if (program->n_scans || (program->kept && job->dtype[job->n_in] != last->variant->dtypes[last->n_in])) return 0;
-  for (int32_t k = 0; k < nest->n_operands; k++) {
-    const int64_t step = nest->stride[k][0];
-    if (nest->stride[k][kept] != job->size[k] || step == job->size[k] || (k < job->n_in && step == 0)) return 0;
-  }
-  for (int32_t i = 0; i < program->n_stages; i++) {
-    const qn_row_stage *stage = &program->stages[i];
-    if (qn_row_picks(stage) || (stage->is_row && stage->steps)) return 0;
-    if (stage->is_row || !runs(program, job, i)) continue;
-    if (!goes_across(job, stage)) return 0;
-    const int64_t size = stage->n_reduces ? qn_dtype_infos[stage->reduces[0].by->dtype].size : 0;
-    if (size > width) width = size;
-  }
-  const int32_t levels = 1 + waiting(qn_ceil_div(job->row, QN_ROW_CHUNK)) + 4;
-  const int64_t room = (QN_ROW_SCRATCH - SLACK) / (width * (levels + QN_ROW_LANES) + bytes_a_row(program, job)) / 16 * 16;
-  const int64_t wanted = job->row < QN_ROW_CHUNK ? 2 * ACROSS : ACROSS, columns = room < wanted ? room : wanted;
-  if (columns < FEWEST_COLUMNS) return 0;
-  for (int32_t i = 0; i < program->n_stages; i++)
-    if (program->stages[i].across) job->kernel[i] = qn_job_kernel(program->stages[i].across, NULL);
-  const int64_t even = (qn_ceil_div(nest->n[kept], qn_ceil_div(nest->n[kept], columns)) + 15) / 16 * 16;
-  job->rows = even < nest->n[kept] ? even : nest->n[kept];
-  job->n_levels = levels;
-  job->piece = QN_ROW_LANES;
-  job->lanes = 1;
-  job->is_across = 1;
-  job->path = QN_ROW_COLUMNS;
-  return 1;
 }
 
 /* ---- The plan ---- */
@@ -493,7 +581,8 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   job->most_slices = picoseconds > 64.0 * SLICE_PICOSECONDS ? 64 : 1 + (int32_t)(picoseconds / SLICE_PICOSECONDS);
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
-  const int has_columns = plan_columns(job, QN_ROW_SCRATCH, 1) || plan_across(program, job);
+  const int has_columns = plan_columns(job, QN_ROW_SCRATCH, 1) || plan_across(program, job, QN_ROW_SCRATCH);
+  if (!has_columns) job->may_widen = (uint8_t)goes_across_wide(program, job);
   const int64_t tile = writes_elements(program, job) || is_far(job) ? TILE / 2 : TILE;
   const int ends_early = job->row > LONG_ROW && may_end_early(program);
   if (may_keep(program, job)) job->is_kept = 1;

@@ -36,14 +36,19 @@ typedef struct qn_row_job {
   int64_t rows;        /* WHOLE, BLOCKS: rows of a tile; COLUMNS: columns of one */
   int64_t block;       /* BLOCKS: elements of a block, a multiple of QN_ROW_CHUNK and a power of two times it, or all of the row */
   int64_t portion;     /* BLOCKS: 0, or the elements of a block that are computed at a time, where scratch is short */
-  uint8_t may_widen;   /* COLUMNS: qn_row_widen makes it quicker */
+  uint8_t may_widen;   /* qn_row_widen makes it quicker: COLUMNS, or BLOCKS and WHOLE in place of which it goes across */
   uint8_t has_parts;   /* a row may be cut in parts: BLOCKS, or WHOLE without scratch */
   uint8_t lanes;       /* COLUMNS: the lanes that are reduced at a time; 0: the columns are a further axis, `block` of them at a time */
   uint8_t folded;      /* COLUMNS: the same where the columns are a further axis; if there are several, `block` is all of it */
-  uint8_t piece;       /* COLUMNS: the rows that are converted at a time */
+  uint8_t is_at_once;  /* COLUMNS: a kernel reduces all rows of a tile at once, */
+  uint8_t is_narrow;   /* the reducer's for elements of the tensor's dtype */
+  uint16_t piece;      /* COLUMNS: the rows that are converted at a time */
   int32_t n_levels;    /* BLOCKS, COLUMNS: the most nodes that wait at a time */
   int32_t most_slices;
   uint8_t is_across;   /* COLUMNS: stage by stage, with the kernels `across` */
+  uint8_t as;          /* the same: the dtype of blocks of the tile, */
+  uint16_t converted;  /* bit k: tensor k's elements are converted to or from one; */
+  uint8_t lends;       /* the output whose block has elements that are reduced before the last stage, too; 0: there is none */
   qn_kernel *kernel[QN_ROW_MAX_STAGES];
   uint8_t fused[QN_ROW_MAX_STAGES]; /* the kernel combines its elements: they need no block */
   qn_kernel *inner[QN_ROW_MAX_REDUCES], *both[QN_ROW_MAX_REDUCES]; /* in the order of the stages' reductions */
@@ -67,7 +72,7 @@ static inline int32_t qn_row_bytes(const qn_row_job *job, int32_t k, uint8_t dty
 quern_status qn_row_plan(const qn_row_program *program, const char *op, const uint8_t *dtypes, const qn_nest *nest, int32_t n_in,
                          int64_t count, qn_row_job *job);
 
-/* Plans the columns of such a job again, for QN_ROW_WIDE_SCRATCH bytes, in at least `n_slices` tiles where there are enough columns. */
+/* Plans such a job again as COLUMNS, for QN_ROW_WIDE_SCRATCH bytes, in at least `n_slices` tiles where there are enough columns. */
 void qn_row_widen(qn_row_job *job, int32_t n_slices);
 
 #endif

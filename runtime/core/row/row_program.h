@@ -35,7 +35,8 @@ typedef struct qn_reducer {
    * n[0] accumulators that one by the tree over their places; they are overwritten. */
   const qn_variant *inner;
   /* "cc", rank 2: n[1] rows, 1 to 16, of n[0] columns combined one after the other: a row of n[0] accumulators. Where the first parameter, an
-   * i64, is not 0, this row is there already, and they are combined with it. The second one, an i64, is the distance of rows that are
+   * i64, is 1, this row is there already, and they are combined with it; where it is QN_ROW_AT_ONCE, the rows are all that is reduced, 1 to
+   * QN_ROW_MOST_AT_ONCE: the row is the result. The second one, an i64, is the distance of rows that are
    * prefetched, in bytes; 0: none are. NULL: of several parts. */
   const qn_variant *columns;
   const qn_variant *both; /* "ccc", rank 2: elementwise; the result may be the first input */
@@ -51,8 +52,12 @@ typedef struct qn_reducer {
   const struct qn_row_steps *steps; /* of a reduction without kernels of its own: what `inner` and `both` combine by. Else NULL */
   uint8_t fuses; /* kernels of elements combine them themselves */
   uint8_t joins; /* `inner` and `narrow` join the nodes of rows */
+  uint8_t at_once; /* `columns` takes QN_ROW_AT_ONCE */
+  const qn_variant *narrow_columns[QN_DTYPE_COUNT]; /* as `columns` of all rows at once, for elements of a narrower dtype; NULL: there is none */
 } qn_reducer;
 
+#define QN_ROW_AT_ONCE 2
+#define QN_ROW_MOST_AT_ONCE 1024
 #define QN_ROW_AS_ONE 2
 #define QN_ROW_FOLDED 3
 #define QN_ROW_JOINED_AT_ONCE 64

@@ -46,15 +46,15 @@ static qn_row_range whole_range(const qn_row_job *job, int32_t last) {
 }
 
 /* ahead: bytes to the rows that are combined next; 0: they are not prefetched. */
-static void run_columns(qn_kernel *kernel, uint8_t size, char *from, int64_t step, int64_t columns, int64_t rows, char *to, int64_t is_begun,
+static void run_columns(qn_kernel *kernel, uint8_t size, char *from, int64_t step, int64_t columns, int64_t rows, char *to, int64_t form,
                         int64_t ahead) {
   char *const ptr[2] = {from, to};
-  const int64_t stride[2][2] = {{size, step}, {size, 0}}, extent[3] = {columns, rows, 0}, params[2] = {is_begun, ahead};
+  const int64_t stride[2][2] = {{size, step}, {size, 0}}, extent[3] = {columns, rows, 0}, params[2] = {form, ahead};
   kernel(ptr, stride, extent, params);
 }
 
 /* Runs a stage's kernel of a job that goes across on n rows of the tile, the first of them `row`, `apart` rows from each other. temp: for
- * elements that are not kept. Returns where the first output is. Not inlined: its stack is for jobs that go across. */
+ * elements that are not kept; NULL: each value has its own place. Returns where the first output is. Not inlined: its stack is for jobs that go across. */
 static __attribute__((noinline)) value_place compute_rows(row_frame *frame, const qn_row_stage *stage, qn_kernel *kernel, int64_t row, int64_t apart, int64_t n,
                                                            char *temp) {
   const qn_row_job *job = frame->job;
@@ -66,12 +66,12 @@ static __attribute__((noinline)) value_place compute_rows(row_frame *frame, cons
     stride[i][1] = 0;
     if (value < QN_ROW_VALUE || value == job->program->kept) {
       const int32_t k = value < QN_ROW_OUTPUT ? value : value < QN_ROW_VALUE ? job->n_in + value - QN_ROW_OUTPUT : job->n_in;
-      ptr[i] = qn_row_moved(frame->ptr[k], row * job->nest->stride[k][0]);
-      stride[i][1] = apart * job->nest->stride[k][0];
+      ptr[i] = qn_row_moved(frame->across[k].ptr, row * frame->across[k].step);
+      stride[i][1] = apart * frame->across[k].step;
     } else if (value < QN_ROW_TEMP) {
       ptr[i] = frame->row_value[value - QN_ROW_VALUE];
     } else {
-      ptr[i] = temp;
+      ptr[i] = temp ? temp : frame->temp[value - QN_ROW_TEMP].ptr;
       stride[i][1] = frame->rows * size;
     }
   }
@@ -90,7 +90,7 @@ static void combine_rows(const column_run *run, char *from, int64_t step, int64_
     int64_t piece_step = step;
     if (run->block) {
       if (ahead) qn_row_prefetch((const char *)((uintptr_t)piece + (uintptr_t)ahead), step, columns * job->size[0], n);
-      qn_row_convert(job->dtype[0], run->in_dtype, piece, step, run->block, columns, n);
+      qn_row_convert(job->dtype[0], run->in_dtype, piece, step, run->block, columns * in_size, columns, n);
       piece = run->block;
       piece_step = columns * in_size;
     }
@@ -101,12 +101,14 @@ static void combine_rows(const column_run *run, char *from, int64_t step, int64_
       piece_step = place.step;
     } else if (run->kernel) {
       char *ptr[2] = {piece, run->temp};
-      const int64_t stride[2][2] = {{in_size, piece_step}, {size, columns * size}}, extent[3] = {columns, n, 0};
+      const int64_t stride[2][2] = {{in_size, piece_step}, {size, columns * size}}, as_one = piece_step == columns * in_size ? n : 1;
+      const int64_t extent[3] = {columns * as_one, n / as_one, 0};
       run->kernel(ptr, stride, extent, run->frame->params);
       piece = run->temp;
       piece_step = columns * size;
     }
-    run_columns(run->columns, size, piece, piece_step, columns, n, to, first > 0, run->block || run->kernel ? 0 : ahead);
+    const int64_t form = job->is_at_once ? QN_ROW_AT_ONCE : first > 0;
+    run_columns(run->columns, size, piece, piece_step, columns, n, to, form, run->block || run->kernel ? 0 : ahead);
   }
 }
 
@@ -377,7 +379,7 @@ static void run_column_parts(column_parts *parts) {
 
 /* ---- The reduction ---- */
 
-void qn_row_columns(row_frame *frame, int32_t at, int32_t reduction) {
+static void reduce_columns(row_frame *frame, int32_t at, int32_t reduction) {
   const qn_row_job *job = frame->job;
   const qn_row_stage *stage = &job->program->stages[at];
   const qn_row_reduce *reduce = &stage->reduces[0];
@@ -389,11 +391,20 @@ void qn_row_columns(row_frame *frame, int32_t at, int32_t reduction) {
   column_parts parts;
   column_run run = {.frame = frame, .stage = stage, .columns = qn_job_kernel(reduce->by->columns, NULL), .kernel = job->kernel[at],
                     .at = frame->ptr[k], .step = job->nest->stride[k][0], .n_columns = columns};
+  if (job->is_across) run.at = frame->across[k].ptr, run.step = frame->across[k].step;
   run.range = whole_range(job, job->nest->n_reduced - !job->lanes);
   run.in_dtype = stage->variant ? stage->variant->dtypes[0] : reduce->by->dtype;
   run.stack = (node_stack){.both = job->both[reduction], .bytes = width * size, .width = width, .size = size};
-  if (!job->is_across && job->dtype[0] != run.in_dtype) run.block = qn_row_take(frame, job->piece * width * qn_dtype_infos[run.in_dtype].size);
+  if (job->is_at_once && job->is_narrow)
+    run.columns = qn_job_kernel(reduce->by->narrow_columns[job->dtype[0]], NULL);
+  else if (!job->is_across && job->dtype[0] != run.in_dtype)
+    run.block = qn_row_take(frame, job->piece * width * qn_dtype_infos[run.in_dtype].size);
   if (run.kernel) run.temp = qn_row_take(frame, job->piece * width * size);
+  if (job->is_at_once) {
+    combine_rows(&run, run.at, run.step, job->row, columns, to, 0);
+    frame->top = before;
+    return;
+  }
   const int is_cut = cut_column_parts(&run, by, &parts);
   if (is_cut)
     run_column_parts(&parts);
@@ -413,6 +424,57 @@ void qn_row_columns(row_frame *frame, int32_t at, int32_t reduction) {
     finish_fold(&run, by, node, to);
   }
   frame->top = before;
+}
+
+/* The same for a job that goes across, of rows that are reduced at once. */
+static void reduce_at_once(row_frame *frame, int32_t at) {
+  const qn_row_job *job = frame->job;
+  const qn_row_stage *stage = &job->program->stages[at];
+  const uint8_t kept = job->program->kept;
+  char *const before = frame->top;
+  for (int32_t i = stage->n_in; i < stage->n_in + stage->n_out; i++) {
+    const uint8_t value = stage->values[i];
+    if (value < QN_ROW_TEMP || value == kept) continue;
+    const int64_t step = frame->rows * qn_dtype_infos[stage->variant->dtypes[i]].size;
+    frame->temp[value - QN_ROW_TEMP] = (value_place){job->lends ? frame->across[job->lends].ptr : qn_row_take(frame, job->row * step), step};
+  }
+  if (stage->variant) compute_rows(frame, stage, job->kernel[at], 0, 1, job->row, NULL);
+  for (int32_t r = 0; r < stage->n_reduces; r++) {
+    const qn_row_reduce *reduce = &stage->reduces[r];
+    const uint8_t from = reduce->from;
+    const value_place place = from < QN_ROW_TEMP ? frame->across[from] : from == kept ? frame->across[job->n_in] : frame->temp[from - QN_ROW_TEMP];
+    run_columns(qn_job_kernel(reduce->by->columns, NULL), qn_dtype_infos[reduce->by->dtype].size, place.ptr, place.step, frame->rows, job->row,
+                frame->row_value[reduce->to], QN_ROW_AT_ONCE, 0);
+  }
+  frame->top = before;
+}
+
+void qn_row_columns(row_frame *frame, int32_t at, int32_t reduction) {
+  if (frame->job->is_across && frame->job->is_at_once)
+    reduce_at_once(frame, at);
+  else
+    reduce_columns(frame, at, reduction);
+}
+
+/* ---- Across ---- */
+
+void qn_row_begin_across(row_frame *frame) {
+  const qn_row_job *job = frame->job;
+  const int64_t dense = frame->rows * qn_dtype_infos[job->as].size;
+  for (int32_t k = 0; k < job->n_in + job->n_out; k++) {
+    const int64_t step = job->nest->stride[k][0];
+    frame->across[k] = (value_place){frame->ptr[k], step};
+    if (!(job->converted >> k & 1)) continue;
+    frame->across[k] = (value_place){qn_row_take(frame, job->row * dense), dense};
+    if (k < job->n_in) qn_row_convert(job->dtype[k], job->as, frame->ptr[k], step, frame->across[k].ptr, dense, frame->rows, job->row);
+  }
+}
+
+void qn_row_end_across(row_frame *frame) {
+  const qn_row_job *job = frame->job;
+  for (int32_t k = job->n_in; k < job->n_in + job->n_out; k++)
+    if (job->converted >> k & 1)
+      qn_row_convert(job->as, job->dtype[k], frame->across[k].ptr, frame->across[k].step, frame->ptr[k], job->nest->stride[k][0], frame->rows, job->row);
 }
 
 void qn_row_elements_across(row_frame *frame, int32_t at) {

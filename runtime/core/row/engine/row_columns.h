@@ -7,8 +7,12 @@
 
 #include "core/row/engine/row_frame.h"
 
-/* The reduction of stage `at`: the row values of the tile. reduction: its number. */
+/* The reductions of stage `at`: row values of the tile. reduction: the number of the first. */
 void qn_row_columns(row_frame *frame, int32_t at, int32_t reduction);
+
+/* Before and after the stages of a tile of a job that goes across: blocks of converted elements. */
+void qn_row_begin_across(row_frame *frame);
+void qn_row_end_across(row_frame *frame);
 
 /* A stage of a job that goes across, without a reduction. */
 void qn_row_elements_across(row_frame *frame, int32_t at);

@@ -106,7 +106,8 @@ static void explain_pass(const qn_row_program *program, const qn_row_job *job, i
       qn_strbuf_add(buf, "variant: %s\n", by->inner->name);
   }
   for (int32_t k = stage->n_in; k < stage->n_in + stage->n_out && program->kept; k++)
-    if (stage->values[k] == program->kept) qn_strbuf_add(buf, "kept: %s\n", kept[job->is_kept]);
+    if (stage->values[k] == program->kept)
+      qn_strbuf_add(buf, "kept: %s\n", kept[job->is_across && job->converted >> job->n_in & 1 ? 2 : job->is_kept]);
 }
 
 /* The tier is the interpreter's as long as one stage is interpreted. */
@@ -137,6 +138,7 @@ static quern_status row_explain(const qn_decision *decision, const quern_call *c
   }
   quern_status status = plan_rows(decision, &decision->params, &job);
   if (status) return status;
+  if (job.may_widen) qn_row_widen(&job, 1);
   explain_tier(program, path_words[job.path], buf);
   int32_t n_passes = 0;
   for (int32_t i = 0; i < program->n_stages; i++) n_passes += is_run(program, &job, i);

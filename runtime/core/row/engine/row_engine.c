@@ -51,7 +51,9 @@ static void run_whole(row_frame *frame) {
 /* Runs all stages on a tile of the paths BLOCKS and COLUMNS. */
 static void run_stages(row_frame *frame) {
   const qn_row_job *job = frame->job;
+  char *const before = frame->top;
   int32_t reduction = 0;
+  if (job->is_across) qn_row_begin_across(frame);
   for (int32_t s = 0; s < job->program->n_stages; s++) {
     const qn_row_stage *stage = &job->program->stages[s];
     if (qn_row_is_skipped(job, s) || stage->scan) continue;
@@ -65,6 +67,8 @@ static void run_stages(row_frame *frame) {
       qn_row_blocks(frame, s, reduction, qn_row_whole(job), NULL);
     reduction += stage->n_reduces;
   }
+  if (job->is_across) qn_row_end_across(frame);
+  frame->top = before;
 }
 
 /* ---- No elements ---- */

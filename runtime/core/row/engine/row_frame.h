@@ -20,6 +20,7 @@ typedef struct row_frame {
   const void *params;
   char *ptr[QN_ROW_MAX_VALUES];       /* the operands at the tile's first row */
   char *row_value[QN_ROW_MAX_VALUES]; /* an array of the tile's rows */
+  value_place across[QN_ROW_MAX_VALUES]; /* the operands' elements, of a job that goes across */
   value_place temp[QN_ROW_MAX_VALUES];
   char *carries[QN_ROW_MAX_STAGES];   /* of stages that scan, for each row: QN_ROW_CARRIES */
   int64_t rows;

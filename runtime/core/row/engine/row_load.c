@@ -32,14 +32,14 @@ void qn_row_prefetch(const char *at, int64_t step, int64_t bytes, int64_t rows) 
   }
 }
 
-void qn_row_convert(uint8_t from, uint8_t to, char *at, int64_t step, char *block, int64_t count, int64_t rows) {
+void qn_row_convert(uint8_t from, uint8_t to, char *at, int64_t step, char *block, int64_t block_step, int64_t count, int64_t rows) {
   qn_kernel *kernel = block_conversion(from, to);
   const uint8_t from_size = qn_dtype_infos[from].size, to_size = qn_dtype_infos[to].size;
-  if (step == count * from_size) {
+  if (step == count * from_size && block_step == count * to_size) {
     convert_block(kernel, from_size, to_size, at, block, count * rows);
     return;
   }
-  for (int64_t r = 0; r < rows; r++) convert_block(kernel, from_size, to_size, qn_row_moved(at, r * step), block + r * count * to_size, count);
+  for (int64_t r = 0; r < rows; r++) convert_block(kernel, from_size, to_size, qn_row_moved(at, r * step), qn_row_moved(block, r * block_step), count);
 }
 
 /* A block that is transposed takes part of a line of the cache in each row, rows being far apart. Prefetches what is behind that part:

@@ -19,8 +19,8 @@ void qn_row_load(const qn_row_job *job, int32_t k, uint8_t dtype, const qn_row_p
 /* Copies a block to a part of an output. */
 void qn_row_store(const qn_row_job *job, int32_t k, uint8_t dtype, const qn_row_part *part, char *block, char *staging);
 
-/* Converts `rows` rows of `count` elements, `step` bytes apart, to a dense block. The dtypes differ. */
-void qn_row_convert(uint8_t from, uint8_t to, char *at, int64_t step, char *block, int64_t count, int64_t rows);
+/* Converts `rows` rows of `count` elements, `step` bytes apart, to others. The dtypes differ. */
+void qn_row_convert(uint8_t from, uint8_t to, char *at, int64_t step, char *block, int64_t block_step, int64_t count, int64_t rows);
 
 /* Prefetches `rows` rows of `bytes` bytes, `step` bytes apart. */
 void qn_row_prefetch(const char *at, int64_t step, int64_t bytes, int64_t rows);

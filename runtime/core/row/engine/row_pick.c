@@ -56,7 +56,7 @@ void qn_row_pick(row_frame *frame, const qn_row_stage *stage) {
   if (job->count == 0)
     for (int64_t j = 0; j < rows; j++) places[j] = -1;
   else if (job->dtype[at] != QN_I64)
-    qn_row_convert(job->dtype[at], QN_I64, frame->ptr[at], step, (char *)places, 1, rows);
+    qn_row_convert(job->dtype[at], QN_I64, frame->ptr[at], step, (char *)places, 8, 1, rows);
   else
     for (int64_t j = 0; j < rows; j++) memcpy(&places[j], qn_row_moved(frame->ptr[at], j * step), 8);
   if (is_converted) items = qn_row_take(frame, rows * item);
@@ -76,6 +76,6 @@ void qn_row_pick(row_frame *frame, const qn_row_stage *stage) {
     }
     copy_item(item, items + j * item, (const char *)bits);
   }
-  if (is_converted) qn_row_convert(job->dtype[from], dtype, items, item, row_value, 1, rows);
+  if (is_converted) qn_row_convert(job->dtype[from], dtype, items, item, row_value, qn_dtype_infos[dtype].size, 1, rows);
   frame->top = before;
 }

@@ -218,7 +218,7 @@ void qn_row_compute_values(row_frame *frame, int32_t at) {
   const qn_row_stage *stage = &job->program->stages[at];
   char *ptr[QN_MAX_OPERANDS], *const before = frame->top;
   int64_t stride[QN_MAX_OPERANDS][2];
-  uint8_t dtypes[QN_MAX_OPERANDS];
+  uint8_t dtypes[QN_MAX_OPERANDS], is_stored[QN_MAX_OPERANDS];
   const int32_t n = stage->n_in + stage->n_out;
   if (qn_row_picks(stage)) {
     qn_row_pick(frame, stage);
@@ -229,7 +229,11 @@ void qn_row_compute_values(row_frame *frame, int32_t at) {
     dtypes[i] = stage->variant ? stage->variant->dtypes[i] : job->program->row_types[stage->values[0] - QN_ROW_VALUE];
     stride[i][0] = qn_dtype_infos[dtypes[i]].size;
     stride[i][1] = 0;
-    ptr[i] = value >= QN_ROW_VALUE ? frame->row_value[value - QN_ROW_VALUE] : stage->variant ? qn_row_take(frame, frame->rows * stride[i][0]) : ptr[0];
+    const int32_t k = job->n_in + value - QN_ROW_OUTPUT;
+    is_stored[i] = value >= QN_ROW_VALUE || (stage->variant && job->dtype[k] == dtypes[i] && (frame->rows == 1 || qn_row_step(job, k) == stride[i][0]));
+    if (value >= QN_ROW_VALUE) ptr[i] = frame->row_value[value - QN_ROW_VALUE];
+    else if (is_stored[i]) ptr[i] = frame->ptr[k];
+    else ptr[i] = stage->variant ? qn_row_take(frame, frame->rows * stride[i][0]) : ptr[0];
   }
   const int64_t extent[3] = {frame->rows, 1, 0};
   if (stage->steps && !job->kernel[at])
@@ -237,7 +241,7 @@ void qn_row_compute_values(row_frame *frame, int32_t at) {
   else if (stage->variant)
     job->kernel[at](ptr, (const int64_t(*)[2])stride, extent, frame->params);
   for (int32_t i = stage->n_in; i < n; i++) {
-    if (stage->values[i] >= QN_ROW_VALUE) continue;
+    if (is_stored[i]) continue;
     const int32_t k = job->n_in + stage->values[i] - QN_ROW_OUTPUT;
     qn_row_store_values(job, k, dtypes[i], frame->ptr[k], qn_row_step(job, k), frame->rows, ptr[i], qn_row_take(frame, frame->rows * job->size[k]));
   }
