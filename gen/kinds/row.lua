@@ -528,23 +528,16 @@ end
 local HALVES = { { half = 8, twice = 16 }, { half = 4, twice = 8 }, { half = 2, twice = 4 }, { half = 1, twice = 2 } }
 local DEPTHS = { { vectors = 4, halves = HALVES }, { vectors = 1, halves = HALVES } }
 
--- The operation on numbers of a combine: that of `a != a ? b : b != b ? a : OPERATION` skips NaN.
-local function extreme_of(root)
-  local inner = root.op == "select" and root.args[1].op == "ne" and root.args[3]
-  if inner and inner.op == "select" and inner.args[1].op == "ne" and (inner.args[3].op == "maximum" or inner.args[3].op == "minimum") then return inner.args[3] end
-  return root
-end
-
 -- direct: how a kernel of elements computes one: { arguments = list of { name, is_element }, ... }, or nil
 function M.reducer_values(c, types, record, name, direct)
   local lines, result = c.body(types, record.combine, { "a", "b" })
   M.enter(lines, { result })
   local t, root = types.by_name[record.K], record.combine.outputs[1]
-  local from, extreme = types.by_name[record.dtypes[1]], extreme_of(root)
+  local from, word, skips = types.by_name[record.dtypes[1]], extreme_of(record.combine)
   local is_widened = from ~= t and from.kind == "float"
   local narrow = is_widened and record.part == "narrow_columns" and { widen = c.widen(types, from.name), strip = c.widen_strip(types, from.name, "x + p", "to + p") }
   local form = { element = t.c, both = "q_both_" .. name, unsigned = "u" .. t.bits, mask = "m" .. t.bits,
-                 extreme = t.kind == "float" and record.is_free and ({ maximum = ">", minimum = "<" })[extreme.op], skips = extreme ~= root,
+                 extreme = t.kind == "float" and record.is_free and ({ max = ">", min = "<" })[word], skips = skips,
                  lift = from ~= t and from.kind == "bool" and "0 != " or "", part = from ~= t and root.op == "add" and NARROW[from.name] or nil }
   local rows, columns, folds, top = {}, {}, {}, top_of(t, record.combine, record.is_free)
   local function computed(i)

@@ -65,7 +65,7 @@ static void stream_row(const engine_run *run, char *const *row, const int64_t (*
 }
 
 /* Runs the kernel over [begin, end) of dimension `cut` and all of the others. cursor, piece: of a streamed run */
-static void run_rows(const engine_run *run, int64_t begin, int64_t end, qn_tile_cursor *cursor, qn_tile *piece) {
+static void walk_rows(const engine_run *run, int64_t begin, int64_t end, qn_tile_cursor *cursor, qn_tile *piece) {
   const qn_job *job = run->tiles.job;
   const qn_nest *nest = job->nest;
   int32_t cut = run->cut, inner = job->streamed ? 1 : job->variant->rank < nest->rank ? job->variant->rank : nest->rank;
@@ -100,7 +100,7 @@ static void run_rows(const engine_run *run, int64_t begin, int64_t end, qn_tile_
 __attribute__((noinline)) static void run_streamed(const engine_run *run, int64_t begin, int64_t end) {
   QN_IN_SCRATCH(qn_tile_cursor, cursor);
   qn_tile piece = {.count = 0};
-  run_rows(run, begin, end, cursor, &piece);
+  walk_rows(run, begin, end, cursor, &piece);
   store_piece(run->tiles.job, cursor, &piece);
   fence_streams();
 }
@@ -109,7 +109,7 @@ static void run_direct(const engine_run *run, int64_t begin, int64_t end) {
   if (run->tiles.job->streamed)
     run_streamed(run, begin, end);
   else
-    run_rows(run, begin, end, NULL, NULL);
+    walk_rows(run, begin, end, NULL, NULL);
 }
 
 /* The dimension to cut into slices: the outermost one that is long enough, else the longest. */
