@@ -51,8 +51,7 @@ static void sums(char *const *ptr, const int64_t (*stride)[2], const int64_t n[2
 /* Neighbouring scans at once, with four rows of carries. */
 static void beside(char *const *ptr, const int64_t (*stride)[2], const int64_t n[2], const void *params) {
   pair *carries = (pair *)ptr[1];
-  (void)params;
-  memset(carries, 0, 4 * (size_t)n[0] * sizeof *carries);
+  if (*(const int64_t *)params == 0) memset(carries, 0, 4 * (size_t)n[0] * sizeof *carries);
   for (int64_t j = 0; j < n[1]; j++)
     for (int64_t i = 0; i < n[0]; i++) {
       const pair *x = (const pair *)(ptr[0] + j * stride[0][1]) + i;

@@ -233,7 +233,7 @@ UNUSED static void test_specs(void) {
   quern_ctx_release(ctx);
   free(dear);
 
-  ctx = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .spec_step_limit = STEPS / 13});
+  ctx = ctx_with((quern_options){.jit = QUERN_JIT_OFF, .spec_step_limit = STEPS / 18});
   dear = dear_spec(1);
   is_int(load_spec(ctx, "dear", dear), QUERN_OK, "one with less to spend");
   for (int k = 0; k < 2; k++) {

@@ -53,6 +53,10 @@ local function loops_of(file)
   return loops
 end
 
+-- Functions of a kernel's file that are not inlined: templates/c/rows.
+local WALKS = { q_tree = true, q_tree_of_two = true, q_tree_find = true, q_some = true,
+                q_short = true, q_find_rows = true, q_all = true, q_beside = true, q_prefixes = true }
+
 local function is_strided(name) return name:match("_%wd_(%a+)$"):find "s" ~= nil end
 local function is_float(name) return name:find "_f%d%d" ~= nil end
 
@@ -169,8 +173,9 @@ for number, compiler in ipairs(COMPILERS) do
         for name, instructions in pairs(functions) do
           local packed, walk = false, nil
           for _, instruction in ipairs(instructions) do
-            -- in the kernel's own file: q_tree_, the walk over a row's blocks, one call a row; q_some_, the elements behind a row's last chunk
-            local own = instruction:match "%scall.*<(q_tree_[%w_]+)>$" or instruction:match "%scall.*<(q_some_[%w_.]+)>$"
+            -- in the kernel's own file: what walks rows or columns, a call for one or some of them; q_some_, the elements behind a row's last chunk
+            local callee = instruction:match "%scall.*<(q_[%w_.]+)>$"
+            local own = callee and WALKS[callee:match "^(q_[%l_]-)_qk_" or ""] and callee
             walk = walk or functions[own]
             if (instruction:find "%scall" and not own) or instruction:find "R_X86_64_PLT32" then
               calls[#calls + 1] = name .. ": " .. instruction

@@ -466,17 +466,23 @@ static void test_heavy(void) {
   static const ref_dtype dtypes[3][2] = {{REF_F32, REF_F32}, {REF_F64, REF_F64}, {REF_F16, REF_F32}};
   rng r;
   rng_seed(&r, 2470);
+  quern_op *known = NULL;
+  if (quern_op_find(contexts[0], "logaddexp", &known)) {
+    skip(1, "this build has no logaddexp");
+    return;
+  }
+  quern_op_release(known);
   group_begin("logcumsumexp, in place: the law by logaddexp");
   for (int context = 0; context < N_CONTEXTS; context += 4) {
     quern_op *scan = NULL, *combine = NULL;
-    if (!quern_op_find(contexts[context], "logcumsumexp", &scan) && !quern_op_find(contexts[context], "logaddexp", &combine))
-      for (int k = 0; k < 27; k++) {
-        const int64_t *shape = shapes[k / 3];
-        const heavy_case c = {dtypes[k % 3][0], dtypes[k % 3][1], shape[0], shape[1], (int)shape[2], context};
-        group_count(1);
-        if (!heavy_is_right(&c, scan, combine, &r))
-          group_fail("%s, %lld lines of %lld, axis %d, %s", ref_dtype_name(c.d), (long long)c.lines, (long long)c.n, c.axis, context_name(context));
-      }
+    if (quern_op_find(contexts[context], "logcumsumexp", &scan) || quern_op_find(contexts[context], "logaddexp", &combine)) bail("no logcumsumexp");
+    for (int k = 0; k < 27; k++) {
+      const int64_t *shape = shapes[k / 3];
+      const heavy_case c = {dtypes[k % 3][0], dtypes[k % 3][1], shape[0], shape[1], (int)shape[2], context};
+      group_count(1);
+      if (!heavy_is_right(&c, scan, combine, &r))
+        group_fail("%s, %lld lines of %lld, axis %d, %s", ref_dtype_name(c.d), (long long)c.lines, (long long)c.n, c.axis, context_name(context));
+    }
     quern_op_release(scan);
     quern_op_release(combine);
   }
