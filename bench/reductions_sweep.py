@@ -48,7 +48,7 @@ def values(op, dtype, shape):
 
 
 def peers_of(op, x, axis, torch):
-    """The peers' calls, of those that take such an array."""
+    """The calls of the peers, by name. A peer that refuses the array has none."""
     calls = {}
     if op.numpy and x.dtype != np.float16:  # a row of f16 is summed otherwise
         function = getattr(np, op.numpy)

@@ -343,10 +343,18 @@ end
 -- The packed description of a spec's op, for the runtime.
 M.packed_form, M.packed = 1, row_packed.packed
 
+-- The operation of a node on a and b, in this order, of a combine; nil: the node is another one.
+local function operation_of(combine, node)
+  return #node.args == 2 and node.args[1] == combine.inputs[1] and node.args[2] == combine.inputs[2] and node.op or nil
+end
+
+-- The operation that a combine is: "add" of a + b; nil: it is more, or a state has several parts.
+function M.operation(combine) return not combine.parts and operation_of(combine, combine.outputs[1]) or nil end
+
 -- Whether `columns` reduces all rows at once: in registers, lane by lane, or in any order.
 function M.is_at_once(record)
-  local root = not record.combine.parts and record.combine.outputs[1].op
-  return record.joins or record.is_free or record.is_integer and (root == "add" or root == "mul")
+  local operation = M.operation(record.combine)
+  return record.joins or record.is_free or record.is_integer and (operation == "add" or operation == "mul")
 end
 
 -- The pointer to the backend of a kind's calls on the CPU, which a tree without kernels for the CPU does not have.
@@ -402,23 +410,23 @@ local function run_lines(form, n, at, first)
     local F, U, MASK, join = form.element, form.unsigned, form.mask, form.extreme == ">" and "&" or "|"
     if form.skips then
       put("%s top = %s(%s)__builtin_inf();\n%s sign = %s;\n%s is_nan = -1;", F, join == "&" and "-" or "", F, U, join == "&" and "-1" or "0", MASK)
+      for k = 0, n - 1 do
+        put("const %s v%d = %s;\nconst %s odd%d = Q_MASK(%s, v%d != v%d);\nis_nan &= odd%d;", F, k, at(k), MASK, k, MASK, k, k, k)
+        put("sign %s= q_raw_%s(v%d) %s (%s)%sodd%d;\ntop = v%d %s top ? v%d : top;", join, F, k, join == "&" and "|" or "&", U, join == "&" and "" or "~", k,
+            k, form.extreme, k)
+      end
     else
       put("const %s v0 = %s;", F, at(0))
       put("%s top = v0;\n%s sign = q_raw_%s(v0);\n%s is_nan = 0;", F, U, F, MASK)
-    end
-    for k = 0, form.skips and n - 1 or -1 do
-      put("const %s v%d = %s;\nconst %s odd%d = Q_MASK(%s, v%d != v%d);\nis_nan &= odd%d;", F, k, at(k), MASK, k, MASK, k, k, k)
-      put("sign %s= q_raw_%s(v%d) %s (%s)%sodd%d;\ntop = v%d %s top ? v%d : top;", join, F, k, join == "&" and "|" or "&", U, join == "&" and "" or "~", k,
-          k, form.extreme, k)
-    end
-    for k = 0, form.skips and -1 or n - 1, 2 do
-      local a, b = "v" .. k, "v" .. k + 1
-      if k > 0 then put("const %s %s = %s;", F, a, at(k)) end
-      put("const %s %s = %s;", F, b, at(k + 1))
-      put("is_nan |= Q_MASK(%s, __builtin_isunordered(%s, %s));", MASK, a, b)
-      put("sign %s= q_raw_%s(%s) %s q_raw_%s(%s);", join, F, a, join, F, b)
-      if k > 0 then put("top = %s %s top ? %s : top;", a, form.extreme, a) end
-      put("top = %s %s top ? %s : top;", b, form.extreme, b)
+      for k = 0, n - 1, 2 do
+        local a, b = "v" .. k, "v" .. k + 1
+        if k > 0 then put("const %s %s = %s;", F, a, at(k)) end
+        put("const %s %s = %s;", F, b, at(k + 1))
+        put("is_nan |= Q_MASK(%s, __builtin_isunordered(%s, %s));", MASK, a, b)
+        put("sign %s= q_raw_%s(%s) %s q_raw_%s(%s);", join, F, a, join, F, b)
+        if k > 0 then put("top = %s %s top ? %s : top;", a, form.extreme, a) end
+        put("top = %s %s top ? %s : top;", b, form.extreme, b)
+      end
     end
     put("const %s zero = sign & q_raw_%s(-(%s)0);", U, F, F)
     put("const %s bits = q_sel_%s(Q_MASK(%s, top == 0), zero, q_raw_%s(top));", U, U, MASK, F)
@@ -447,7 +455,7 @@ local NARROW = { bool = "u8", u8 = "u16", i8 = "i16", u16 = "u32", i16 = "i32", 
 local function is_narrow(types, combine, K, A, is_free)
   local t = types.by_name[K]
   if t.kind == "float" and t.compute == A and K ~= A then return not combine.parts and (is_free or combine.outputs[1].op == "add") end
-  local sums = combine.outputs[1].op == "add" and types.by_name[A].kind == "integer" and NARROW[K] ~= nil
+  local sums = M.operation(combine) == "add" and types.by_name[A].kind == "integer" and NARROW[K] ~= nil
   return K ~= A and not combine.parts and (sums or K == "bool" and A == "u8")
 end
 
@@ -505,7 +513,7 @@ local function extreme_of(combine)
   end
   local skips = takes(root, a, b) and takes(root.args[3], b, a)
   if skips then root = root.args[3].args[3] end
-  return ({ maximum = "max", minimum = "min" })[root.op], skips
+  return ({ maximum = "max", minimum = "min" })[operation_of(combine, root)], skips
 end
 
 -- The instruction that finds the larger or the smaller of two vectors of a float; nil: the combine is another one.
@@ -519,9 +527,7 @@ end
 
 -- The operator of a combine that vectors have, too; nil: it is another one.
 local function operator_of(types, combine, A)
-  local root = not combine.parts and combine.outputs[1]
-  if types.by_name[A].kind ~= "float" or not root then return nil end
-  return root.args[1] == combine.inputs[1] and root.args[2] == combine.inputs[2] and ({ add = "+", mul = "*" })[root.op] or nil
+  return types.by_name[A].kind == "float" and ({ add = "+", mul = "*" })[M.operation(combine)] or nil
 end
 
 -- The vectors of a row that are reduced at once, down columns; and how their lanes are combined.
@@ -532,13 +538,13 @@ local DEPTHS = { { vectors = 4, halves = HALVES }, { vectors = 1, halves = HALVE
 function M.reducer_values(c, types, record, name, direct)
   local lines, result = c.body(types, record.combine, { "a", "b" })
   M.enter(lines, { result })
-  local t, root = types.by_name[record.K], record.combine.outputs[1]
+  local t, is_sum = types.by_name[record.K], M.operation(record.combine) == "add"
   local from, word, skips = types.by_name[record.dtypes[1]], extreme_of(record.combine)
   local is_widened = from ~= t and from.kind == "float"
   local narrow = is_widened and record.part == "narrow_columns" and { widen = c.widen(types, from.name), strip = c.widen_strip(types, from.name, "x + p", "to + p") }
   local form = { element = t.c, both = "q_both_" .. name, unsigned = "u" .. t.bits, mask = "m" .. t.bits,
                  extreme = t.kind == "float" and record.is_free and ({ max = ">", min = "<" })[word], skips = skips,
-                 lift = from ~= t and from.kind == "bool" and "0 != " or "", part = from ~= t and root.op == "add" and NARROW[from.name] or nil }
+                 lift = from ~= t and from.kind == "bool" and "0 != " or "", part = from ~= t and is_sum and NARROW[from.name] or nil }
   local rows, columns, folds, top = {}, {}, {}, top_of(t, record.combine, record.is_free)
   local function computed(i)
     local arguments = {}
@@ -573,7 +579,7 @@ function M.reducer_values(c, types, record, name, direct)
   local has_wide = record.is_repeatable and (t.bits < 32 or t.bits == 32 and t.kind ~= "float") and not is_widened
   local wide = has_wide and { lanes = lanes, least = t.bits == 32 and 1024 or 16 * lanes, onto = run_lines(form, 16, in_wide, "all[l]") }
   return { wide = wide or false, element = t.c, stored = from.c, from = is_widened and t.c or from.c, widen = is_widened and c.widen(types, from.name) or false,
-           adds = t.kind == "integer" and root.op == "add" and "u" .. t.bits or false, sides = { 0, 1, 2, 3 },
+           adds = t.kind == "integer" and is_sum and "u" .. t.bits or false, sides = { 0, 1, 2, 3 },
            fused = false, counts = form.part and run_lines(form, 16, in_count) or false,
            direct = direct or false, top = top or false, rows = { 1, 2, 3 },
            spreads = top and spreads_of(t.bits // 8) or {}, strip = top and is_widened and c.widen_strip(types, from.name, "x", "to") or false,

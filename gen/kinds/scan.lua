@@ -160,8 +160,7 @@ local function scan_values(c, types, record)
   local lines, result = c.body(types, record.combine, { "a", "b" })
   row.enter(lines, { result })
   local t = types.by_name[record.K]
-  local root, inputs = record.combine.outputs[1], record.combine.inputs
-  local is_sum = t.kind == "integer" and root.op == "add" and root.args[1] == inputs[1] and root.args[2] == inputs[2]
+  local is_sum = t.kind == "integer" and row.operation(record.combine) == "add"
   return { element = t.c, beside = 1024 // t.bits, combine = lines, result = result, stored = c.stored(types, record.K, "v"),
            stored_item = c.stored(types, record.K, "v[l]"), is_sum = is_sum, most_short = MOST_SHORT }
 end

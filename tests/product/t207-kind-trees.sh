@@ -20,6 +20,8 @@ scan "acme.first_max" { doc = "The largest element so far, and its place.", dtyp
 scan "acme.running_mean" { doc = "The mean of the elements so far.", dtypes = floating, initial = NAN, bound = "u * depth * cumulative_sum(abs(x))",
   state = "i64 n, T sum", lift = "n = 1; sum = x;", combine = "n = a.n + b.n; sum = a.sum * ((T)a.n / (T)(a.n + b.n)) + b.sum * ((T)b.n / (T)(a.n + b.n));",
   finish = "a.sum", examples = { { x = { 3, 5 }, out = { 3, 4 } } } }
+reduction "acme.joints" { doc = "The sum, and the number of combinations.", dtypes = integer, accumulate = "wide", result = "wide", combine = "a + b + 1",
+  empty = false, examples = { { x = { 3, 5 }, out = 9 } } }
 scan "acme.running_norm" { doc = "Norms.", dtypes = floating, lift = "x * x", combine = "a + b", finish = "sqrt(a)", initial = 0 }
 adjoint "acme.running_norm_backward" { doc = "The derivative.", of = "acme.running_norm", inputs = "grad, x", reads = "out", dtypes = floating,
   lift = "out == 0 ? 0 : grad / out", combine = "a + b", finish = "x * a",
@@ -134,11 +136,32 @@ static int use_scans(void) {
   MUST(strcmp(acme_op_describe(acme_builtin_running_norm())->backward, "acme.running_norm_backward") == 0);
   return 0;
 }
-int main(void) { return use_index() || use_compact() || use_scans(); }
+/* A combine of which a + b is a part, of i16: along rows and down columns, short and long. */
+static int use_reduction(void) {
+  static short items[300 * 300];
+  int64_t sums[300], kept = 300;
+  const int64_t shapes[6][2] = {{5, 20}, {3, 5}, {2, 300}, {5, 200}, {40, 63}, {300, 300}};
+  for (int i = 0; i < 300 * 300; i++) items[i] = (short)(i % 97 - 40);
+  for (int k = 0; k < 12; k++) {
+    int64_t shape[2] = {shapes[k / 2][0], shapes[k / 2][1]}, n = shape[k % 2];
+    DLTensor x = {items, {kDLCPU, 0}, 2, {kDLInt, 16, 1}, shape, NULL, 0}, y = {sums, {kDLCPU, 0}, 1, {kDLInt, 64, 1}, &kept, NULL, 0};
+    const acme_scalar axis = {ACME_I64, {.i = 1 << k % 2}};
+    const acme_call call = {.size = sizeof call, .params = &axis, .n_params = 1};
+    kept = shape[1 - k % 2];
+    MUST(acme_joints(&x, &y, &call) == ACME_OK);
+    for (int64_t j = 0; j < kept; j++) {
+      int64_t sum = n - 1;
+      for (int64_t i = 0; i < n; i++) sum += items[k % 2 ? j * n + i : i * kept + j];
+      if (sums[j] != sum) return printf("case %d, %d: %d, not %d\n", k, (int)j, (int)sums[j], (int)sum), 1;
+    }
+  }
+  return 0;
+}
+int main(void) { return use_index() || use_compact() || use_scans() || use_reduction(); }
 C
 try "a user's scans with states" build_lua check scans.lua
 try 'a tree' build_lua generate --single --prefix acme --spec scans.lua --dtypes f32,i16,u8 --out tree \
-  --ops arange,linspace,nonzero,compress,acme.first_max,acme.running_mean,acme.running_norm,acme.running_norm_backward
+  --ops arange,linspace,nonzero,compress,acme.first_max,acme.running_mean,acme.running_norm,acme.running_norm_backward,acme.joints
 turn=0
 for compiler in gcc clang-19; do # one each day
   turn=$((turn + 1))
