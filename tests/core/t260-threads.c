@@ -2,7 +2,8 @@
  * tags: memory threads
  *
  * t260-threads: many threads calling; the host's parallel_for in every manner it may behave; the threads option; results
- * equal to the bit for any number of threads; small work stays on the caller; nested calls. */
+ * equal to the bit for any number of threads; small work stays on the caller; nested calls; workers are bound to no core. */
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -442,6 +443,36 @@ static void test_churn(void) {
   is_int(callers_bad, 0, "240 contexts made, used and released by 6 threads");
 }
 
+/* The threads of this process that may not run on all the cores that this one may. */
+static int bound_threads(void) {
+  char path[300], line[1024], own[1024] = "";
+  int n = 0;
+  DIR *threads = opendir("/proc/self/task");
+  if (!threads) bail("no /proc/self/task");
+  for (struct dirent *entry; (entry = readdir(threads));) {
+    snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f))
+      if (!strncmp(line, "Cpus_allowed:", 13)) {
+        if (!own[0]) strcpy(own, line); /* the first is the process's */
+        n += strcmp(own, line) != 0;
+      }
+    if (f) fclose(f);
+  }
+  closedir(threads);
+  return n;
+}
+
+/* Workers that leave the caller's core for a moment may be on it again later. */
+static void test_cores(void) {
+  int n = 1;
+  for (int i = 0; n && i < 200; i++) {
+    n = bound_threads();
+    usleep(1000);
+  }
+  is_int(n, 0, "each worker may run on every core that the process may");
+}
+
 int main(void) {
   test_bits();
   test_small();
@@ -449,5 +480,6 @@ int main(void) {
   test_nested();
   test_callers();
   test_churn();
+  test_cores();
   return done_testing();
 }

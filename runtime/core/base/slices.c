@@ -136,6 +136,20 @@ int32_t qn_slices_limit(const qn_slices *slices) {
   return slices->host_for ? slices->threads : qn_workers_limit(slices->threads);
 }
 
-int32_t qn_slices_awake(const qn_slices *slices) {
-  return !slices->host_for && slices->threads > 1 && qn_workers_are_awake() ? qn_slices_limit(slices) : 1;
+int32_t qn_slices_worth(const qn_slices *slices, int32_t woken) {
+  if (woken <= 1) return 1;
+  const int32_t limit = qn_slices_limit(slices);
+  return woken < limit ? woken : limit;
+}
+
+/* The limit, or 1 if threads would have to be woken for this call alone. */
+__attribute__((noinline)) static int32_t awake(const qn_slices *slices) {
+  return slices && !slices->host_for && slices->threads > 1 && qn_workers_are_awake() ? qn_slices_limit(slices) : 1;
+}
+
+int32_t qn_slices_now(const qn_slices *slices, int32_t woken, int32_t most) {
+  const int32_t worth = qn_slices_worth(slices, woken);
+  if (worth >= most) return worth;
+  const int32_t of_awake = awake(slices), n = most < of_awake ? most : of_awake;
+  return n > worth ? n : worth;
 }

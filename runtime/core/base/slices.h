@@ -23,8 +23,11 @@ const qn_log *qn_slices_log(const qn_slices *slices); /* the context's */
  * slices NULL, here and below: the caller's thread only. */
 int32_t qn_slices_limit(const qn_slices *slices);
 
-/* As qn_slices_limit, but 1 if threads would have to be woken for this call alone, or are the host's. slices: not NULL. */
-int32_t qn_slices_awake(const qn_slices *slices);
+/* The number of slices for work that is worth `woken` ones (from 0) if threads must be woken. */
+int32_t qn_slices_worth(const qn_slices *slices, int32_t woken);
+
+/* The same for a call that begins now, for work that is worth `most` slices if threads are awake; the host's threads never are. */
+int32_t qn_slices_now(const qn_slices *slices, int32_t woken, int32_t most);
 
 /* Runs body(arg, i) once for each i in [0, n), on any threads, and returns when all are done. n may be larger than the
  * limit: slices are claimed one by one, so several for each thread balance the load. A thread begins with the same part of

@@ -8,7 +8,7 @@
  * same share in every call, since its data is in that core's cache, then takes slices of other shares. A worker's share is its
  * number modulo the shares, so two workers may have the same where the pool has more workers than this call may use.
  * A waiting thread spins for SPIN_NS, then yields between polls, and sleeps QUERN_SPIN after it began, or once another thread had
- * its core: idle workers on `epoch`, the caller on the gate. No more workers spin than there are cores beside the caller's. A woken
+ * its core: idle workers on `epoch`, the caller on the gate. A worker on the caller's core leaves it. No more workers spin than there are cores beside the caller's. A woken
  * worker wakes others, so that the caller does not pay for all of them. A worker that has slept for IDLE_S ends, because a
  * process goes on after pthread_exit of its main thread until its last thread ends. */
 #if !defined(_GNU_SOURCE)
@@ -42,6 +42,7 @@
 #define PREEMPTED_NS 50000
 #define ROW_NS 50000 /* small calls follow one another if one begins that soon after the last */
 #define IDLE_S 1
+#define LEAVE_NS 5000000
 #define SLICES_CACHE_LINE 64
 
 /* Bits of shared_work.gate. */
@@ -73,6 +74,7 @@ static struct pool {
   _Alignas(SLICES_CACHE_LINE) atomic_int n_workers;
   atomic_int awake_us, most_spinning; /* QUERN_SPIN; one less than there are cores */
   _Atomic int64_t small_call;         /* when the last one came that asked whether workers are awake */
+  atomic_int caller_core;  /* of the last call, + 1 */
   atomic_int stopping;     /* 1: workers end, and none are made */
   atomic_int forked;       /* 1: a forked child, without the parent's workers */
   int forks_watched;
@@ -190,6 +192,24 @@ static int spin(_Atomic uint32_t *word, uint32_t seen) {
   return atomic_load_explicit(word, memory_order_acquire) != seen;
 }
 
+/* Leaves the core of the last caller, if both are on the same one while others are free: a scheduler may not see it for tens of
+ * milliseconds, since the two run in turn. `next`: when the worker may do so again. */
+static void leave_caller(int64_t *next) {
+#if defined(__linux__)
+  const int core = atomic_load_explicit(&pool.caller_core, memory_order_relaxed) - 1;
+  cpu_set_t own, others;
+  if (core < 0 || core >= CPU_SETSIZE || core != sched_getcpu() || atomic_load(&pool.spinning) >= atomic_load(&pool.most_spinning)) return;
+  const int64_t now = now_ns();
+  if (now < *next || sched_getaffinity(0, sizeof own, &own) != 0 || CPU_COUNT(&own) < 2) return;
+  *next = now + LEAVE_NS;
+  others = own;
+  CPU_CLR((size_t)core, &others);
+  if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof own, &own);
+#else
+  (void)next;
+#endif
+}
+
 /* Takes an idle worker off the pool. Returns 0 if there is news, or the pool is changing. */
 static int retire(int32_t who, uint32_t seen) {
   if (pthread_mutex_trylock(&growing)) return 0;
@@ -203,7 +223,9 @@ static int retire(int32_t who, uint32_t seen) {
 static void *work(void *thread) {
   const int32_t who = (int32_t)((pthread_t *)thread - pool.threads) + 1;
   const struct timespec idle = {IDLE_S, 0};
+  int64_t may_leave = 0;
   for (;;) {
+    leave_caller(&may_leave);
     const uint32_t seen = atomic_load(&pool.epoch);
     if (atomic_load(&pool.stopping)) return NULL;
     uint32_t taken = atomic_load(&pool.taken);
@@ -301,6 +323,9 @@ static void close_batch(shared_work *j) {
 static int run_on_workers(int32_t most, int32_t n, void (*body)(void *arg, int64_t i), void *arg) {
   shared_work *const j = take_batch();
   if (!j) return 0;
+#if defined(__linux__)
+  atomic_store_explicit(&pool.caller_core, sched_getcpu() + 1, memory_order_relaxed);
+#endif
   j->n = n;
   j->n_shares = most + 1 < n ? most + 1 : n;
   if (j->n_shares > MOST_SHARES) j->n_shares = MOST_SHARES;

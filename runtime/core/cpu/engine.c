@@ -211,21 +211,10 @@ static int64_t stream_skew(const qn_job *job, const qn_ref *ref) {
 
 /* ---- Either ---- */
 
-static int32_t min_i32(int32_t a, int32_t b) { return a < b ? a : b; }
-static int32_t max_i32(int32_t a, int32_t b) { return a > b ? a : b; }
-
-int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices) {
-  const int32_t worth = job->most_slices / 2; /* where threads must be woken */
-  return worth > 1 ? min_i32(worth, qn_slices_limit(slices)) : 1;
-}
-
-__attribute__((noinline)) static int32_t slices_now(const qn_job *job, const qn_slices *slices) {
-  const int32_t n = qn_engine_slices(job, slices);
-  return slices && n < job->most_slices ? max_i32(n, min_i32(job->most_slices, qn_slices_awake(slices))) : n;
-}
+int32_t qn_engine_slices(const qn_job *job, const qn_slices *slices) { return qn_slices_worth(slices, job->most_slices / 2); }
 
 quern_status qn_engine_run(const qn_job *job, qn_kernel *kernel, const qn_ref *ref, const void *params, qn_slices *slices) {
-  const int32_t n_slices = slices_now(job, slices);
+  const int32_t n_slices = qn_slices_now(slices, job->most_slices / 2, job->most_slices);
   engine_run run = {.tiles = {.job = job, .ref = ref}, .kernel = kernel, .params = params, .n_slices = n_slices};
   if (job->path == QN_PATH_DIRECT) {
     if (n_slices > 1) {

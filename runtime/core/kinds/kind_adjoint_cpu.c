@@ -93,7 +93,7 @@ static quern_status adjoint_backend_call(const qn_decision *decision, const quer
   QN_IN_SCRATCH(adjoint_run, run);
   (void)given;
   plan_adjoint(decision, run);
-  run->n_slices = qn_row_slices(&run->job, slices);
+  run->n_slices = qn_row_slices_now(&run->job, slices);
   if (run->n_slices > 1) return qn_slices_run(slices, run->n_slices, adjoint_slice, run);
   run->n_slices = 1;
   adjoint_slice(run, 0);

@@ -188,7 +188,7 @@ static quern_status run_scan(const qn_decision *decision, const qn_ref *ref) {
   if (decision->count == 0) return QUERN_OK;
   plan_scan(decision, &run);
   run.ref = ref;
-  run.n_slices = qn_row_slices(&run.job, slices);
+  run.n_slices = qn_row_slices_now(&run.job, slices);
   if (run.n_slices > 1) return qn_slices_run(slices, run.n_slices, scan_slice, &run);
   run.n_slices = 1;
   scan_slice(&run, 0);

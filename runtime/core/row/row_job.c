@@ -18,7 +18,14 @@
 #define TILE_SEARCHED 131072 /* of such a block that is searched */
 #define MAX_ROWS 1024 /* of a tile */
 #define SLACK 1024    /* of the scratch, where arrays begin at multiples of 16 bytes; and the places of QN_ROW_FOUND elements */
-#define SLICE_PICOSECONDS 16000000 /* the least work that is worth a slice */
+#define SLICE_PICOSECONDS 1000000 /* the least work that is worth a slice where threads are awake */
+#define MOST_SLICES 64
+/* Estimated picoseconds of an element that is computed, scanned, interpreted, or combined (for each byte); and of a row, for each stage. */
+#define COMPUTED 100
+#define SCANNED 250
+#define INTERPRETED 2000
+#define COMBINED_BYTE 6
+#define OF_ROW 500
 
 /* Elements along dimensions [first, last) of the nest. */
 static int64_t product(const qn_nest *nest, int32_t first, int32_t last) {
@@ -563,6 +570,26 @@ static int may_end_early(const qn_row_program *program) {
   return 0;
 }
 
+static int is_interpreted(const qn_row_steps *steps) { return steps && !steps->kernel(steps); }
+
+/* The work of a row, by an estimate. */
+static double picoseconds_a_row(const qn_row_program *program, const qn_row_job *job) {
+  int64_t of_row = 0, of_element = 0;
+  for (int32_t s = 0; s < program->n_stages; s++) {
+    const qn_row_stage *stage = &program->stages[s];
+    of_row += OF_ROW;
+    if (stage->is_row || !runs(program, job, s)) continue;
+    if (stage->variant) of_element += stage->steps && !job->kernel[s] ? INTERPRETED : COMPUTED;
+    if (stage->scan) of_element += SCANNED;
+    for (int32_t r = 0; r < stage->n_reduces; r++) {
+      const qn_reducer *by = stage->reduces[r].by;
+      for (int32_t p = 0; p < by->n_parts; p++) of_element += COMBINED_BYTE * qn_dtype_infos[qn_reducer_dtype(by, p)].size;
+      if (is_interpreted(by->steps)) of_element += INTERPRETED;
+    }
+  }
+  return (double)of_row + (double)of_element * (double)job->row * (double)job->n_further;
+}
+
 quern_status qn_row_plan(const qn_row_program *program, const char *op, const uint8_t *dtypes, const qn_nest *nest, int32_t n_in,
                          int64_t count, qn_row_job *job) {
   *job = (qn_row_job){.program = program, .nest = nest, .n_in = n_in, .n_out = nest->n_operands - n_in, .count = count};
@@ -577,8 +604,8 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
   const int64_t n_rows = product(nest, nest->n_reduced, nest->rank);
   const int32_t values_bytes = bytes_a_row(program, job);
   const int picks_only = n_readers(program, job) == 0;
-  const double picoseconds = 100.0 * (picks_only ? 1 : (double)job->row * (double)job->n_further) * (double)n_rows * program->n_stages;
-  job->most_slices = picoseconds > 64.0 * SLICE_PICOSECONDS ? 64 : 1 + (int32_t)(picoseconds / SLICE_PICOSECONDS);
+  const double slices = (double)n_rows * picoseconds_a_row(program, job) / SLICE_PICOSECONDS;
+  job->most_slices = slices > MOST_SLICES ? MOST_SLICES : slices < 1 ? 1 : (int32_t)slices;
   job->is_kept = program->kept != 0;
   job->path = QN_ROW_WHOLE;
   const int has_columns = plan_columns(job, QN_ROW_SCRATCH, 1) || plan_across(program, job, QN_ROW_SCRATCH);

@@ -206,7 +206,7 @@ __attribute__((noinline)) static quern_status run_wide(const row_run *run, qn_sl
 }
 
 quern_status qn_row_run(const qn_row_job *job, const qn_ref *ref, const void *params, qn_slices *slices) {
-  row_run run = {.job = job, .ref = ref, .params = params, .n_tiles = qn_row_tiles(job), .n_slices = qn_row_slices(job, slices)};
+  row_run run = {.job = job, .ref = ref, .params = params, .n_tiles = qn_row_tiles(job), .n_slices = qn_row_slices_now(job, slices)};
   quern_status status = QUERN_OK;
   if (job->may_widen) return run_wide(&run, slices);
   if (run.n_slices > 1 && qn_row_split(job, ref, params, run.n_tiles, run.n_slices, slices, &status)) return status;

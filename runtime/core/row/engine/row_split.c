@@ -5,10 +5,12 @@
 
 #include <string.h>
 
+#include "core/cpu/tiles.h"
 #include "core/row/engine/row_blocks.h"
 
-#define MOST_PARTS 16     /* of a row */
-#define PARTS_BYTES 2048  /* of the nodes of all parts */
+#define MOST_PARTS 32     /* of a row */
+#define PARTS_BYTES 4096  /* of the nodes of all parts */
+#define RUNS_A_SLICE 4    /* of work that is worth more slices than there are */
 
 /* A row that is run in parts: aligned subtrees of its tree. Their nodes are joined by index. */
 typedef struct split_row {
@@ -16,7 +18,8 @@ typedef struct split_row {
   const qn_ref *ref;
   const void *params;
   int64_t tile, part;       /* part: elements or indices in each but the last */
-  int32_t n_parts;
+  int32_t n_parts, n_runs;  /* runs: of successive parts, which a thread takes at a time */
+  uint8_t levels[MOST_PARTS]; /* of the node in nodes that begins with a part: it is of 2^levels parts */
   int32_t stage, reduction; /* that runs; its first reduction */
   int64_t node_bytes;       /* of the nodes of its reductions */
   uint64_t value[QN_ROW_MAX_VALUES][QN_DTYPE_MAX_WORDS];
@@ -29,14 +32,25 @@ static void begin_split(row_frame *frame, split_row *row) {
   frame->rows = qn_row_tile(row->job, row->ref, row->tile, frame->ptr);
 }
 
-static void run_part(void *arg, int64_t i) {
+/* The levels of the largest aligned subtree of parts that begins with `part`, and is in a run that ends before `end`. */
+static int32_t levels_at(const split_row *row, int64_t part, int64_t end) {
+  int32_t levels = 0;
+  while (!(part >> levels & 1) && (part + (INT64_C(2) << levels) <= end || (end == row->n_parts && part + (INT64_C(1) << levels) < end))) levels++;
+  return levels;
+}
+
+static void run_parts(void *arg, int64_t i) {
   split_row *row = arg;
   const qn_row_range whole = qn_row_whole(row->job);
-  qn_row_range range = {i * row->part, (i + 1) * row->part};
+  const int64_t end = qn_tiles_part(row->n_parts, i + 1, row->n_runs, 1);
   QN_IN_SCRATCH(row_frame, frame);
   begin_split(frame, row);
-  if (range.end > whole.end) range.end = whole.end;
-  qn_row_blocks(frame, row->stage, row->reduction, range, row->nodes + i * row->node_bytes);
+  for (int64_t part = qn_tiles_part(row->n_parts, i, row->n_runs, 1); part < end; part += INT64_C(1) << row->levels[part]) {
+    row->levels[part] = (uint8_t)levels_at(row, part, end);
+    qn_row_range range = {part * row->part, (part + (INT64_C(1) << row->levels[part])) * row->part};
+    if (range.end > whole.end) range.end = whole.end;
+    qn_row_blocks(frame, row->stage, row->reduction, range, row->nodes + part * row->node_bytes);
+  }
 }
 
 __attribute__((noinline)) static void run_values(split_row *row) {
@@ -57,9 +71,10 @@ static void join_parts(split_row *row) {
     node_stack stack = {.both = job->both[row->reduction + r], .by = by, .nodes = waiting, .bytes = qn_row_node_bytes(by), .width = QN_ROW_LANES,
                         .size = qn_dtype_infos[by->dtype].size};
     char *to[QN_ROW_MAX_PARTS];
-    for (int32_t i = 0; i < row->n_parts; i++) {
+    for (int64_t i = 0, step; i < row->n_parts; i += step) {
+      step = INT64_C(1) << row->levels[i];
       memcpy(stack.nodes + stack.n++ * stack.bytes, row->nodes + i * row->node_bytes + at, (size_t)stack.bytes);
-      qn_row_settle(&stack, i, row->n_parts, qn_row_lanes_of(job->n_further > 1 ? job->row : i + 1 < row->n_parts ? row->part : in_last));
+      qn_row_settle(&stack, i / step, qn_ceil_div(row->n_parts, step), qn_row_lanes_of(job->n_further > 1 ? job->row : i + 1 < row->n_parts ? row->part : in_last));
     }
     for (int32_t p = 0; p < by->n_parts; p++) to[p] = (char *)row->value[stage->reduces[r].to + p];
     qn_row_finish(job, row->reduction + r, by, stack.nodes, 1, to);
@@ -67,7 +82,7 @@ static void join_parts(split_row *row) {
   }
 }
 
-/* Cuts rows in parts. Returns 0 if that is not possible, or not worth it. */
+/* Cuts rows in parts, more than there are slices, so that runs of them are alike. Returns 0 if that is not possible, or not worth it. */
 static int plan_split(const qn_row_job *job, int64_t n_tiles, int32_t n_slices, split_row *row) {
   const int64_t whole = qn_row_whole(job).end, unit = job->n_further > 1 ? 1 : job->block == job->row ? QN_ROW_CHUNK : job->block;
   int64_t bytes = 1;
@@ -80,7 +95,10 @@ static int plan_split(const qn_row_job *job, int64_t n_tiles, int32_t n_slices, 
   const int64_t most = PARTS_BYTES / bytes < MOST_PARTS ? PARTS_BYTES / bytes : MOST_PARTS;
   if (most < 2) return 0;
   row->part = qn_row_subtree(whole, unit, most);
+  row->n_parts = (int32_t)qn_ceil_div(whole, row->part);
   row->n_parts = (int32_t)(qn_ceil_div(whole, row->part));
+  row->n_runs = job->most_slices < RUNS_A_SLICE * n_slices ? n_slices : RUNS_A_SLICE * n_slices;
+  if (row->n_runs > row->n_parts) row->n_runs = row->n_parts;
   return row->n_parts > 1;
 }
 
@@ -102,7 +120,7 @@ int qn_row_split(const qn_row_job *job, const qn_ref *ref, const void *params, i
       }
       row->node_bytes = 0;
       for (int32_t r = 0; r < stage->n_reduces; r++) row->node_bytes += qn_row_node_bytes(stage->reduces[r].by);
-      const quern_status of_part = qn_slices_run(slices, row->n_parts, run_part, row);
+      const quern_status of_part = qn_slices_run(slices, row->n_runs, run_parts, row);
       if (of_part) *status = of_part;
       join_parts(row);
       row->reduction += stage->n_reduces;

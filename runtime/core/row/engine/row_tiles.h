@@ -16,8 +16,9 @@ int64_t qn_row_tiles(const qn_row_job *job);
 /* Sets ptr[k] to the first item of operand k in a tile. ref: the operands' first items. Returns the rows of the tile. */
 int64_t qn_row_tile(const qn_row_job *job, const qn_ref *ref, int64_t tile, char **ptr);
 
-/* The number of slices of a run that this thread would start now. */
+/* The number of slices that the work is worth where threads must be woken; and of a run that this thread starts now. slices NULL: 1. */
 int32_t qn_row_slices(const qn_row_job *job, const qn_slices *slices);
+int32_t qn_row_slices_now(const qn_row_job *job, const qn_slices *slices);
 
 /* Scans run over rows in blocks of so many elements, a multiple of a segment's; a segment of each row of a tile fits a block. */
 #define QN_ROW_SCANNED 768
