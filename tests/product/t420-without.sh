@@ -55,11 +55,11 @@ try 'one with parameters and two dtypes' generate_mixed
 generate_dtypes() { lua5.4 "$source/build.lua" generate --ops add,clip,gelu --prefix dtypes --out "$work/dtypes"; }
 try 'the same ops with all dtypes' generate_dtypes
 lines=$(ls "$work"/dtypes/core/*.[ch] | grep -v '_\(op\|dtype\)_table\.[ch]$' | xargs cat | wc -l)
-[ "$lines" -lt 5400 ] || { echo "# $lines lines"; false; }; ok $? '  the core, without the tables generated for it, has less than 5,400 lines'
+[ "$lines" -lt 5500 ] || { echo "# $lines lines"; false; }; ok $? '  the core, without the tables generated for it, has less than 5,500 lines'
 ! ls "$work/dtypes/core" | grep 'dtypes_\(params_[^i]\|apart\|kind_[^e]\)' >"$said"; ok $? '  converts parameters to f32, f64 and integers'
 for tree in bare mixed; do
   lines=$(cat "$work/$tree"/core/*.[ch] | wc -l)
-  [ "$lines" -lt 5500 ] || { echo "# $lines lines"; false; }; ok $? "  the core of '$tree' has less than 5,500 lines"
+  [ "$lines" -lt 5600 ] || { echo "# $lines lines"; false; }; ok $? "  the core of '$tree' has less than 5,600 lines"
 done
 cat >"$work/bare.c" <<'C'
 #include <string.h>
