@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reductions beside a loop that only reads, NumPy and PyTorch, on one thread, all called from Python. They are timed in turn, many
 times, so that changes of the machine's speed affect all of them. Times are medians; a ratio is the median of another's time over
-Quern's of the same turn: above 1 Quern is quicker.
+Quern's of the same turn: above 1 Quern is quicker. A second table is of two threads (reductions_threads.py).
 
     python3 bench/reductions.py [--build build] [--rounds 11] [--out bench/results/NAME.md] [FILTER]
     python3 bench/reductions.py --all [--build build] [--out bench/results/NAME.md] [FILTER]
@@ -32,6 +32,7 @@ import numpy as np  # noqa: E402
 import quern  # noqa: E402
 
 import reductions_sweep  # noqa: E402
+import reductions_threads  # noqa: E402
 
 GROUPS = 3  # of calls in each turn
 
@@ -336,6 +337,8 @@ def main():
         out += ["", "The first result of a new reducing expression, 1000 elements: {:.2f} ms, the worst of 9 {:.2f} ms (goal: 1 ms).".format(
             *first_results())]
         print(*out[-2:], sep="\n")
+    if OPTIONS.filter in "two threads":
+        out += ["", "Microseconds of calls that follow one another:", "", *reductions_threads.table(quern, torch, head, row)]
     write(out)
 
 

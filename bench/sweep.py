@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`families.py --all`: each row of catalogue.py in each dtype that a peer has, in the cache and out of it, on one thread and two,
 from an aligned address and from one element behind it, in two patterns: calls of one library that follow one another, and the
-libraries' calls in turn. A ratio is the best peer's time over Quern's; of calls in a row each library's best of a turn is taken,
+libraries' calls in turn. On several threads each library begins after a pause, in which the threads of the one before fall asleep
+(OpenMP's take a core for themselves until then): calls in a row after untimed ones, calls in turn with threads that sleep. A ratio is the best peer's time over Quern's; of calls in a row each library's best of a turn is taken,
 and of the turns' ratios the median. A case that is behind its limit is measured again, in processes of their own, and counts with
 the median of all."""
 import collections
@@ -27,6 +28,9 @@ SAMPLE = 100000      # elements that errors are measured of
 OFFSETS = (0, 1)     # elements
 PATTERNS = ("row", "turn")
 WAKE_SECONDS = 0.02  # of untimed calls before a case of several threads
+PAUSE_SECONDS = 0.005  # before a library's calls, on several threads
+SETTLE_SECONDS = 0.005 # of untimed calls then
+SHORT_SPIN = {"GOMP_SPINCOUNT": "30000"}  # OpenMP's threads wait awake for 1 to 3 ms, not for ten times that
 # Of the dispatch of peers, so that they have no more than the level of QUERN_ISA.
 # NumPy before 2.4 has other names; PyTorch's gelu is oneDNN's.
 HELD_TO_AVX2 = {"QUERN_ISA": "v3", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2",
@@ -192,14 +196,24 @@ def timed(call):
     return time.perf_counter_ns() - begin
 
 
+def settle(call, pattern):
+    """Before calls on several threads."""
+    time.sleep(PAUSE_SECONDS)
+    end = time.perf_counter() + (SETTLE_SECONDS if pattern == "row" else 0)
+    while time.perf_counter() < end:
+        call()
+
+
 def ratios(case, calls, pattern, turns):
     """Of each turn the best peer's time over Quern's, and the medians of all times."""
     found, times, begin = [], collections.defaultdict(list), time.perf_counter()
     many = IN_A_ROW[case.size] if pattern == "row" else 1
     names = list(calls)
-    for turn in range(turns * (1 if pattern == "row" else IN_A_ROW[case.size])):
+    for turn in range(turns * (1 if pattern == "row" or case.threads > 1 else IN_A_ROW[case.size])):
         now, order = {}, names[turn % len(names):] + names[:turn % len(names)]
         for name in order[::-1] if turn % 2 else order:  # none always follows the same other one
+            if case.threads > 1:
+                settle(calls[name], pattern)
             now[name] = min(timed(calls[name]) for _ in range(many))
             times[name].append(now[name])
         found.append(min(took for name, took in now.items() if name != "Quern") / now["Quern"])
@@ -237,7 +251,7 @@ def work(options):
 
 def run(options, chosen, until):
     """place in the list -> what a process measured, until the time is over."""
-    environment = dict(os.environ, **(HELD_TO_AVX2 if options.avx2 else {}))
+    environment = dict(os.environ, **SHORT_SPIN, **(HELD_TO_AVX2 if options.avx2 else {}))
     child = subprocess.Popen([sys.executable, *sys.argv, "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                              env=environment)
     child.stdin.write(json.dumps(chosen))

@@ -18,7 +18,7 @@ static const struct {
     {REF_LESS, {REF_F64, REF_I32}, REF_BOOL}, {REF_MULTIPLY, {REF_BF16, REF_F32}, REF_F64},
 };
 #define N_CASES (int)(sizeof cases / sizeof *cases)
-#define BYTES (20 << 20) /* of output: above any threshold that makes sense on a desktop */
+#define BYTES (49 << 20) /* of all operands: above QN_STREAM_BYTES */
 
 /* Where an output lies, `elements` and `bytes` behind a multiple of 64 (by_case: and the case's number, modulo 7, bytes more),
  * and its rows. */
@@ -42,7 +42,9 @@ static int n_streamed;
 /* [rows, cols], the output's rows `pitch` elements apart; input 2 a single row where `periodic`. */
 static void run_case(int c, int offset, int64_t cols, int64_t pitch, int periodic, rng *r) {
   const ref_op_info *info = ref_op_describe(cases[c].op);
-  int64_t rows = BYTES / ref_dtype_size(cases[c].out) / cols + 1, shape[2] = {rows, cols}, out_strides[2] = {pitch, 1};
+  int64_t size = ref_dtype_size(cases[c].out);
+  for (int k = 0; k < info->n_in; k++) size += ref_dtype_size(cases[c].in[k]);
+  int64_t rows = BYTES / size / cols + 1, shape[2] = {rows, cols}, out_strides[2] = {pitch, 1};
   operand in[3], out;
   DLTensor *ins[3] = {&in[0].t, &in[1].t, &in[2].t}, *outs = &out.t;
   char text[2000];
