@@ -21,6 +21,8 @@ typedef struct engine_run {
 
 /* ---- Direct ---- */
 
+#define FETCHED_AHEAD 8192 /* bytes */
+
 /* Orders non-temporal stores before the slice's completion is published; nothing else does. As q_stream_end() of kernel_pack.h. */
 static void fence_streams(void) {
 #if defined(__x86_64__)
@@ -41,7 +43,9 @@ static void store_piece(const qn_job *job, qn_tile_cursor *cursor, qn_tile *piec
  * by a mask come late. */
 static void stream_row(const engine_run *run, char *const *row, const int64_t (*stride)[2], int64_t n, qn_tile_cursor *cursor, qn_tile *piece) {
   const qn_job *job = run->tiles.job;
-  const uintptr_t ahead = job->n_in > 3 ? 12288 / (uintptr_t)job->n_in : 4096; /* where there is no operand any more, nothing is fetched */
+  const int is_fetched = job->fetched && run->n_slices == 1; /* several threads keep memory busy, and further reads delay others */
+  const int64_t most = is_fetched ? 2 * job->chunk[0] : job->chunk[0];
+  const uintptr_t ahead = is_fetched ? FETCHED_AHEAD : job->n_in > 3 ? 12288 / (uintptr_t)job->n_in : 4096; /* where there is no operand any more, nothing is fetched */
   int64_t extent[3] = {0, 1, 0};
   char *ptr[QN_MAX_OPERANDS];
   for (int32_t k = job->n_in; k < job->n_operands; k++)
@@ -50,7 +54,7 @@ static void stream_row(const engine_run *run, char *const *row, const int64_t (*
     if (!piece->count) {
       for (int32_t k = job->n_in; k < job->n_operands; k++) cursor->ptr[k] = row[k] + i * job->operand[k].size;
       const int64_t head = (int64_t)((0 - (uintptr_t)cursor->ptr[job->n_in]) % 64) / job->operand[job->n_in].size; /* up to a cache line */
-      piece->n[0] = head > 0 && head < job->chunk[0] ? head : job->chunk[0];
+      piece->n[0] = head > 0 && head < most ? head : most;
     }
     extent[0] = n - i < piece->n[0] - piece->count ? n - i : piece->n[0] - piece->count;
     for (int32_t k = 0; k < job->n_in; k++) {
@@ -64,11 +68,22 @@ static void stream_row(const engine_run *run, char *const *row, const int64_t (*
   }
 }
 
+/* Runs the kernel over a row of n items, piece by piece; before each it fetches what the input has further on. */
+static void fetch_row(const engine_run *run, char *const *row, const int64_t (*stride)[2], int64_t n) {
+  int64_t extent[3] = {0, 1, 0};
+  for (int64_t i = 0; i < n; i += extent[0]) {
+    char *const ptr[2] = {row[0] + i * stride[0][0], row[1] + i * stride[1][0]};
+    extent[0] = n - i < run->tiles.job->chunk[0] ? n - i : run->tiles.job->chunk[0];
+    for (int64_t b = 0; b < extent[0] * stride[0][0]; b += 64) __builtin_prefetch((const char *)((uintptr_t)ptr[0] + FETCHED_AHEAD) + b, 0, 2);
+    run->kernel(ptr, stride, extent, run->params);
+  }
+}
+
 /* Runs the kernel over [begin, end) of dimension `cut` and all of the others. cursor, piece: of a streamed run */
 static void walk_rows(const engine_run *run, int64_t begin, int64_t end, qn_tile_cursor *cursor, qn_tile *piece) {
   const qn_job *job = run->tiles.job;
   const qn_nest *nest = job->nest;
-  int32_t cut = run->cut, inner = job->streamed ? 1 : job->variant->rank < nest->rank ? job->variant->rank : nest->rank;
+  int32_t cut = run->cut, inner = job->streamed || job->fetched ? 1 : job->variant->rank < nest->rank ? job->variant->rank : nest->rank;
   char *ptr[QN_MAX_OPERANDS];
   int64_t stride[QN_MAX_OPERANDS][2], at[QUERN_MAX_NDIM];
   int64_t extent[3] = {1, 1, 0};
@@ -82,6 +97,8 @@ static void walk_rows(const engine_run *run, int64_t begin, int64_t end, qn_tile
   for (;;) {
     if (piece)
       stream_row(run, ptr, (const int64_t(*)[2])stride, extent[0], cursor, piece);
+    else if (job->fetched)
+      fetch_row(run, ptr, (const int64_t(*)[2])stride, extent[0]);
     else
       run->kernel(ptr, (const int64_t(*)[2])stride, extent, run->params);
     int32_t d = inner;

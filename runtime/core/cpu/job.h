@@ -57,6 +57,7 @@ typedef struct qn_job {
   uint8_t path;
   uint8_t rows;      /* BLOCKS: 1: the kernel runs over the tile row by row, along its first dimension; 0: as one long row */
   uint8_t streamed;  /* outputs go past the cache; DIRECT: the kernel writes to blocks, a piece of a row at a time */
+  uint8_t fetched;   /* DIRECT: the input is fetched ahead, a piece of a row at a time */
   uint8_t computes;  /* as in qn_signature */
   qn_isa isa;        /* the level of `kernel` */
   const qn_variant *variant;
@@ -66,7 +67,7 @@ typedef struct qn_job {
   int32_t items;        /* elements in a temporary */
   int32_t most_slices; /* that the work is worth, half as many if threads must be woken; a run has no more than there are threads */
   /* BLOCKS: the nest is cut into tiles of chunk[d] along dimension d, which are walked along order[0] first.
-   * DIRECT and streamed: rows are cut into pieces of chunk[0]. */
+   * DIRECT and streamed or fetched: rows are cut into pieces of chunk[0]. */
   int32_t tile_rank;  /* the number of dimensions with a chunk over 1 */
   int32_t tile_dim[QUERN_MAX_NDIM]; /* these dimensions, innermost first */
   int32_t order[QUERN_MAX_NDIM];
