@@ -297,7 +297,7 @@ local function first_variants(types, op, records)
   for _, t in ipairs(types.list) do
     first[#first + 1] = tostring(at)
     while records[at + 1] and records[at + 1].K == t.name do
-      heavy = heavy or records[at + 1].heavy
+      heavy = heavy or records[at + 1].heavy or records[at + 1].loops or false
       at = at + 1
     end
   end

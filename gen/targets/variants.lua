@@ -55,6 +55,14 @@ function M.weight_of(nodes)
   return count
 end
 
+-- Whether a body has a loop of some ten steps, and so takes longer than its weight says.
+local function has_loop(dag)
+  for _, node in ipairs(dag_of.order(dag.outputs)) do
+    if node.op == "gcd" then return true end
+  end
+  return false
+end
+
 -- The work of a body.
 function M.weight(dag) return M.weight_of(dag_of.order(dag.outputs)) end
 
@@ -172,7 +180,7 @@ function M.of_op(types, op, wanted, policy, dag_for, combine_for)
   for _, K in ipairs(M.kernel_dtypes(types, op, wanted)) do
     local dag = dag_for(op, K)
     local weight = M.weight(dag)
-    local heavy, sees_signs = weight > M.HEAVY_NODES, evaluate.sees_signs(types, dag)
+    local heavy, sees_signs, loops = weight > M.HEAVY_NODES, evaluate.sees_signs(types, dag), has_loop(dag)
     local seen = {}
     local function add(D, rank, classes, mixed)
       local dtypes = mixed or M.operand_dtypes(op, D)
@@ -180,7 +188,7 @@ function M.of_op(types, op, wanted, policy, dag_for, combine_for)
       if seen[name] then return end
       seen[name] = true
       records[#records + 1] = { name = name, op = op, K = K, D = D, dtypes = dtypes, rank = rank, classes = classes,
-                                 heavy = heavy, weight = weight, sees_signs = sees_signs, template = "elementwise",
+                                 heavy = heavy, loops = loops, weight = weight, sees_signs = sees_signs, template = "elementwise",
                                  dag = op.narrow and op.narrow[D] and dag_for(op, K, D) or nil }
     end
     if policy.variants == "full" then
