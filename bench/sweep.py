@@ -2,7 +2,7 @@
 """`families.py --all`: each row of catalogue.py in each dtype that a peer has, in the cache and out of it, on one thread and two,
 from an aligned address and from one element behind it, in two patterns: calls of one library that follow one another, and the
 libraries' calls in turn. On several threads each library begins after a pause, in which the threads of the one before fall asleep
-(OpenMP's take a core for themselves until then): calls in a row after untimed ones, calls in turn with threads that sleep. A ratio is the best peer's time over Quern's; of calls in a row each library's best of a turn is taken,
+(OpenMP's take a core for themselves until then; GOMP_SPINCOUNT=30000 makes that 1 to 3 ms): calls in a row after untimed ones, calls in turn with threads that sleep. A ratio is the best peer's time over Quern's; of calls in a row each library's best of a turn is taken,
 and of the turns' ratios the median. A case that is behind its limit is measured again, in processes of their own, and counts with
 the median of all."""
 import collections

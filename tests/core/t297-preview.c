@@ -343,7 +343,7 @@ static const layout layouts[] = {
     {2, {1000, 3}, {0, {1, 1000}}, {0, {3, 1}}},
     {2, {3, 1000}, {0, {1, 3}}, {0, {1000, 1}}},
     {2, {700, 5}, {0, {5, 1}}, {1, {12, 2}}},
-    {1, {1200000}, {0, {1}}, {0, {1}}},
+    {1, {1600000}, {0, {1}}, {0, {1}}},
 };
 #define N_LAYOUTS (sizeof layouts / sizeof layouts[0])
 
@@ -378,7 +378,7 @@ static int64_t count_of(const layout *l) {
   return n;
 }
 
-#define ROOM 1300000 /* items */
+#define ROOM 1700000 /* items */
 static char *memory[4]; /* of 16 bytes an item, and some more for odd addresses */
 
 static void fill_random(char *to, int64_t bytes) {

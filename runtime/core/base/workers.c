@@ -8,9 +8,9 @@
  * same share in every call, since its data is in that core's cache, then takes slices of other shares. A worker's share is its
  * number modulo the shares, so two workers may have the same where the pool has more workers than this call may use.
  * A waiting thread spins for SPIN_NS, then yields between polls, and sleeps QUERN_SPIN after it began, or once another thread had
- * its core: idle workers on `epoch`, the caller on the gate. A worker on the caller's core leaves it. No more workers spin than there are cores beside the caller's. A woken
- * worker wakes others, so that the caller does not pay for all of them. A worker that has slept for IDLE_S ends, because a
- * process goes on after pthread_exit of its main thread until its last thread ends. */
+ * its core: idle workers on `epoch`, the caller on the gate. No more workers spin than there are cores beside the caller's, and one
+ * that is on the caller's core leaves it. A woken worker wakes others, so that the caller does not pay for all of them. A worker that
+ * has slept for IDLE_S ends, because a process goes on after pthread_exit of its main thread until its last thread ends. */
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* sched_getaffinity, syscall */
 #endif
@@ -25,6 +25,7 @@
 
 #if defined(__linux__)
 #include <linux/futex.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #endif
 
@@ -42,7 +43,7 @@
 #define PREEMPTED_NS 50000
 #define ROW_NS 50000 /* small calls follow one another if one begins that soon after the last */
 #define IDLE_S 1
-#define LEAVE_NS 5000000
+#define LEAVE_NS 5000000 /* the least time between two moves of a worker: a scheduler that moves it back is not fought */
 #define SLICES_CACHE_LINE 64
 
 /* Bits of shared_work.gate. */
@@ -75,6 +76,7 @@ static struct pool {
   atomic_int awake_us, most_spinning; /* QUERN_SPIN; one less than there are cores */
   _Atomic int64_t small_call;         /* when the last one came that asked whether workers are awake */
   atomic_int caller_core;  /* of the last call, + 1 */
+  atomic_int may_move;     /* workers may change their cores */
   atomic_int stopping;     /* 1: workers end, and none are made */
   atomic_int forked;       /* 1: a forked child, without the parent's workers */
   int forks_watched;
@@ -193,12 +195,14 @@ static int spin(_Atomic uint32_t *word, uint32_t seen) {
 }
 
 /* Leaves the core of the last caller, if both are on the same one while others are free: a scheduler may not see it for tens of
- * milliseconds, since the two run in turn. `next`: when the worker may do so again. */
+ * milliseconds, since the two run in turn. `next`: when the worker may do so again. Not where system calls are filtered: a filter may end the
+ * process for this one. */
 static void leave_caller(int64_t *next) {
 #if defined(__linux__)
   const int core = atomic_load_explicit(&pool.caller_core, memory_order_relaxed) - 1;
   cpu_set_t own, others;
-  if (core < 0 || core >= CPU_SETSIZE || core != sched_getcpu() || atomic_load(&pool.spinning) >= atomic_load(&pool.most_spinning)) return;
+  if (core < 0 || core >= CPU_SETSIZE || core != sched_getcpu() || !atomic_load(&pool.may_move)) return;
+  if (atomic_load(&pool.spinning) >= atomic_load(&pool.most_spinning)) return;
   const int64_t now = now_ns();
   if (now < *next || sched_getaffinity(0, sizeof own, &own) != 0 || CPU_COUNT(&own) < 2) return;
   *next = now + LEAVE_NS;
@@ -263,6 +267,9 @@ __attribute__((noinline)) static int grow(int n) {
   int n_workers = atomic_load(&pool.n_workers), made_all = 1;
   if (!pool.forks_watched) {
     pool.forks_watched = 1;
+#if defined(__linux__)
+    atomic_store(&pool.may_move, prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == 0);
+#endif
     atomic_store(&pool.awake_us, qn_environment_number(QN_SPELLED(QUERN_SPIN), 1000));
     if (pthread_atfork(before_fork, after_fork, after_fork_in_child)) atomic_store(&most_workers, 0);
   }

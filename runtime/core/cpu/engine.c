@@ -43,7 +43,7 @@ static void store_piece(const qn_job *job, qn_tile_cursor *cursor, qn_tile *piec
  * by a mask come late. */
 static void stream_row(const engine_run *run, char *const *row, const int64_t (*stride)[2], int64_t n, qn_tile_cursor *cursor, qn_tile *piece) {
   const qn_job *job = run->tiles.job;
-  const int is_fetched = job->fetched && run->n_slices == 1; /* several threads keep memory busy, and further reads delay others */
+  const int is_fetched = job->fetched && run->n_slices == 1; /* several threads keep memory busy with results, too, and further reads delay those */
   const int64_t most = is_fetched ? 2 * job->chunk[0] : job->chunk[0];
   const uintptr_t ahead = is_fetched ? FETCHED_AHEAD : job->n_in > 3 ? 12288 / (uintptr_t)job->n_in : 4096; /* where there is no operand any more, nothing is fetched */
   int64_t extent[3] = {0, 1, 0};

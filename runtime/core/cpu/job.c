@@ -7,7 +7,7 @@
 
 /* From this many bytes of operands on, outputs are written past the cache, except where computation hides the reads of their lines: fewer than
  * three inputs, outputs counted four times, for each heavy operation (10^7 f32, Zen 5, a thread, in place of the cache: add 0.75 of the time, exp
- * 1.0, sin 1.2, tanh(a * b + c) 0.72). It is 1.5 times the L3 of current processors: an L3 keeps a part of what is a little larger. Calls on the same
+ * 1.0, sin 1.2, tanh(a * b + c) 0.72). It is 1.5 times the L3 of the processor measured: an L3 keeps a part of what is a little larger. Calls on the same
  * operands in place of the cache, Zen 5, 32 MB of L3, on one thread and two: relu f32 40 MB 1.19, 1.09; 48 MB 1.11, 0.84; 64 MB 1.0, 0.81; add f32
  * 32 MB 1.16, 1.15; 40 MB 1.0, 0.93; 48 MB 0.93, 0.87. An interpreted expression's outputs come from blocks anyway. */
 #ifndef QN_STREAM_BYTES
@@ -27,10 +27,11 @@
 /* Elements of a streamed tile; its overhead is above a piece's (f16 + f32 of 10^7: 3.1 ms; 3.3 with 256, 3.6 with QN_BLOCK). */
 #define STREAM_BLOCK 512
 
-/* Bytes of the row of one input from which on it is fetched further ahead, if results have half of its bytes or less; and of a piece of a row that is
- * not streamed. Kernels then read some hundred bytes at a time, and processors do not foresee these (Zen 5, a thread: bitwise_count of 5 * 10^6 u64
- * 0.45 of the time, isnan f64 0.82, 2 * 10^7 f32 to f16 0.81; less f64, which has two inputs, 1.2; from 16 MB on, which an L3 holds, 1.1 to 1.5). */
+/* Bytes of a row of an op's only input from which on it is fetched further ahead, if results have half of its bytes or less. Kernels then read some
+ * hundred bytes at a time, and processors do not foresee these (Zen 5, a thread: bitwise_count of 5 * 10^6 u64 0.45 of the time, isnan f64 0.82,
+ * 2 * 10^7 f32 to f16 0.75; less f64, which has two inputs, 1.2). Inputs of 2 to 16 MB, which an L3 holds, took 1.1 to 1.5. */
 #define FETCHED_ROW (24 << 20)
+/* Bytes of a piece of such a row, if it is not streamed. */
 #define FETCHED_PIECE 2048
 
 /* The least work of a slice that is worth a thread that is awake. */

@@ -20,6 +20,7 @@
 #define SLACK 1024    /* of the scratch, where arrays begin at multiples of 16 bytes; and the places of QN_ROW_FOUND elements */
 #define SLICE_PICOSECONDS 1000000 /* the least work that is worth a slice where threads are awake */
 #define MOST_SLICES 64
+#define SLICES_A_TILE 4 /* that a tile is worth, where rows are cut in more than two: each costs some 30 ns */
 /* Estimated picoseconds of an element that is computed, scanned, interpreted, or combined (for each byte); and of a row, for each stage. */
 #define COMPUTED 100
 #define SCANNED 250
@@ -628,7 +629,8 @@ quern_status qn_row_plan(const qn_row_program *program, const char *op, const ui
     job->rows = wanted < 1 ? 1 : wanted;
     if (job->rows > most) job->rows = most;
     if (job->rows > MAX_ROWS) job->rows = MAX_ROWS;
-    if (job->rows > n_rows / job->most_slices) job->rows = n_rows / job->most_slices > 1 ? n_rows / job->most_slices : 1;
+    const int32_t worth = job->most_slices / SLICES_A_TILE, tiles = worth > 2 ? worth : job->most_slices < 2 ? 1 : 2;
+    if (job->rows > n_rows / tiles) job->rows = n_rows / tiles > 1 ? n_rows / tiles : 1;
     if (bytes == 0 && job->rows == 1 && !program->n_scans) {
       job->has_parts = 1;
       job->block = job->row;

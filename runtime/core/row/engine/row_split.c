@@ -9,8 +9,8 @@
 #include "core/row/engine/row_blocks.h"
 
 #define MOST_PARTS 32     /* of a row */
-#define PARTS_BYTES 4096  /* of the nodes of all parts */
-#define RUNS_A_SLICE 4    /* of work that is worth more slices than there are */
+#define PARTS_BYTES 2048  /* of the nodes of all parts */
+#define RUNS_A_SLICE 4    /* runs for each slice, if the work is worth that many slices */
 
 /* A row that is run in parts: aligned subtrees of its tree. Their nodes are joined by index. */
 typedef struct split_row {
@@ -19,7 +19,7 @@ typedef struct split_row {
   const void *params;
   int64_t tile, part;       /* part: elements or indices in each but the last */
   int32_t n_parts, n_runs;  /* runs: of successive parts, which a thread takes at a time */
-  uint8_t levels[MOST_PARTS]; /* of the node in nodes that begins with a part: it is of 2^levels parts */
+  uint8_t levels[MOST_PARTS]; /* of the node that begins with a part, if one does: it has 2^levels parts, the last one of the row perhaps less */
   int32_t stage, reduction; /* that runs; its first reduction */
   int64_t node_bytes;       /* of the nodes of its reductions */
   uint64_t value[QN_ROW_MAX_VALUES][QN_DTYPE_MAX_WORDS];
@@ -32,7 +32,8 @@ static void begin_split(row_frame *frame, split_row *row) {
   frame->rows = qn_row_tile(row->job, row->ref, row->tile, frame->ptr);
 }
 
-/* The levels of the largest aligned subtree of parts that begins with `part`, and is in a run that ends before `end`. */
+/* The levels of the largest aligned subtree of parts that begins with `part` and lies within the run that ends before `end`; in the last run it
+ * may be incomplete. */
 static int32_t levels_at(const split_row *row, int64_t part, int64_t end) {
   int32_t levels = 0;
   while (!(part >> levels & 1) && (part + (INT64_C(2) << levels) <= end || (end == row->n_parts && part + (INT64_C(1) << levels) < end))) levels++;
@@ -46,7 +47,6 @@ static void run_parts(void *arg, int64_t i) {
   QN_IN_SCRATCH(row_frame, frame);
   begin_split(frame, row);
   for (int64_t part = qn_tiles_part(row->n_parts, i, row->n_runs, 1); part < end; part += INT64_C(1) << row->levels[part]) {
-    row->levels[part] = (uint8_t)levels_at(row, part, end);
     qn_row_range range = {part * row->part, (part + (INT64_C(1) << row->levels[part])) * row->part};
     if (range.end > whole.end) range.end = whole.end;
     qn_row_blocks(frame, row->stage, row->reduction, range, row->nodes + part * row->node_bytes);
@@ -82,7 +82,7 @@ static void join_parts(split_row *row) {
   }
 }
 
-/* Cuts rows in parts, more than there are slices, so that runs of them are alike. Returns 0 if that is not possible, or not worth it. */
+/* Cuts rows in parts, as many as there is room for, so that runs of them have nearly equal lengths. Returns 0 if that is not possible, or not worth it. */
 static int plan_split(const qn_row_job *job, int64_t n_tiles, int32_t n_slices, split_row *row) {
   const int64_t whole = qn_row_whole(job).end, unit = job->n_further > 1 ? 1 : job->block == job->row ? QN_ROW_CHUNK : job->block;
   int64_t bytes = 1;
@@ -96,9 +96,13 @@ static int plan_split(const qn_row_job *job, int64_t n_tiles, int32_t n_slices, 
   if (most < 2) return 0;
   row->part = qn_row_subtree(whole, unit, most);
   row->n_parts = (int32_t)qn_ceil_div(whole, row->part);
-  row->n_parts = (int32_t)(qn_ceil_div(whole, row->part));
   row->n_runs = job->most_slices < RUNS_A_SLICE * n_slices ? n_slices : RUNS_A_SLICE * n_slices;
   if (row->n_runs > row->n_parts) row->n_runs = row->n_parts;
+  for (int32_t i = 0; i < row->n_runs; i++) {
+    const int64_t end = qn_tiles_part(row->n_parts, i + 1, row->n_runs, 1);
+    for (int64_t part = qn_tiles_part(row->n_parts, i, row->n_runs, 1); part < end; part += INT64_C(1) << row->levels[part])
+      row->levels[part] = (uint8_t)levels_at(row, part, end);
+  }
   return row->n_parts > 1;
 }
 

@@ -4,6 +4,7 @@
 #include "core/row/engine/row_tiles.h"
 
 #define SLICE_ELEMENTS 8192 /* the least work of scans that is worth a slice where threads are awake */
+#define SLICES_TO_WAKE 4    /* slices of awake threads that equal the least work for which a thread is woken */
 
 /* The rows along the first kept dimension. */
 static int64_t rows_along(const qn_nest *nest) { return nest->rank > nest->n_reduced ? nest->n[nest->n_reduced] : 1; }
@@ -32,8 +33,6 @@ int64_t qn_row_tile(const qn_row_job *job, const qn_ref *ref, int64_t tile, char
   return rest < job->rows ? rest : job->rows;
 }
 
-#define SLICES_TO_WAKE 4 /* slices of threads that are awake for each slice that is worth waking one */
-
 int32_t qn_row_slices(const qn_row_job *job, const qn_slices *slices) { return qn_slices_worth(slices, job->most_slices / SLICES_TO_WAKE); }
 
 int32_t qn_row_slices_now(const qn_row_job *job, const qn_slices *slices) {
@@ -44,6 +43,6 @@ void qn_row_cut_scans(qn_row_job *job, int64_t columns) {
   const int64_t segments = qn_ceil_div(job->row, QN_ROW_LANES);
   job->rows = columns ? columns : job->row >= QN_ROW_SCANNED / 2 ? 1 : QN_ROW_SCANNED_ROWS / segments;
   const int64_t n_tiles = qn_row_tiles(job), worth = 1 + job->row * job->rows * n_tiles / SLICE_ELEMENTS;
-  const int64_t most = n_tiles == 1 ? 1 : worth < SLICES_TO_WAKE * n_tiles ? worth : SLICES_TO_WAKE * n_tiles; /* some of the awake may have none */
+  const int64_t most = n_tiles == 1 ? 1 : worth < SLICES_TO_WAKE * n_tiles ? worth : SLICES_TO_WAKE * n_tiles; /* there may be more than tiles: some are empty then */
   job->most_slices = most < INT32_MAX ? (int32_t)most : INT32_MAX;
 }
