@@ -600,6 +600,10 @@ if hasattr(quern, "softmax"):
         wanted = np.exp(x.astype("f8"))
         wanted /= wanted.sum(axis=axes, keepdims=True)
         ok(np.allclose(quern.softmax(x, axis=axes), wanted, rtol=1e-6), "softmax, axis={}".format(axes))
+    view = draw.integers(-4, 5, (513, 279)).astype("f4")[:, :255].T  # columns of a wider array: their number is no power of two
+    for n in (1, 2, 3):
+        got = [float(quern.Context(threads=n).op("sum")(view)) for _ in range(20)]
+        is_(set(got), {float(view.sum(dtype="f8"))}, "all of a transposed view, on {} threads".format(n))
 else:
-    skip(6, "this build has no softmax")
+    skip(9, "this build has no softmax")
 done_testing()
