@@ -19,7 +19,7 @@ THREADS = (1, 2)
 os.environ["OMP_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = os.environ["NUMEXPR_MAX_THREADS"] = str(max(THREADS))
 os.environ.setdefault("QUERN_JIT", "sync")
 
-from timing import head, machine, median_ns, options_of_command_line, row  # noqa: E402
+from timing import call_for, head, machine, median_ns, options_of_command_line, row  # noqa: E402
 
 OPTIONS = options_of_command_line(rounds=9)
 sys.path.insert(0, os.path.join(OPTIONS.build, "python"))
@@ -179,9 +179,7 @@ def turns(case, n, threads, peers, rounds):
         for name, call in calls:
             if threads > 1:
                 time.sleep(REST_SECONDS)
-            end = time.perf_counter() + WAKE_SECONDS
-            while time.perf_counter() < end:
-                call()
+            call_for(WAKE_SECONDS, call)
             times[name].append(median_ns(call, 5))
     return times
 

@@ -24,7 +24,7 @@ THREADS = (1, 2)
 os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = str(max(THREADS))
 
 from chart import bars  # noqa: E402
-from timing import head, machine, median_ns, options_of_command_line, row  # noqa: E402
+from timing import call_for, head, machine, median_ns, options_of_command_line, row  # noqa: E402
 
 
 def more_options(parser):
@@ -147,12 +147,6 @@ def values(n, low, high, n_in):
 
 def array(numbers, dtype):
     return quern.astype(quern.from_dlpack(numbers), dtype)
-
-
-def call_for(seconds, call):
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        call()
 
 
 def turns(one, peers, rounds):

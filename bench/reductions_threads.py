@@ -4,9 +4,11 @@ untimed ones in which threads wake up."""
 import statistics
 import time
 
+from timing import call_for, median_ns
+
 SPIN_SECONDS = 0.02  # sleep before a library's turn: threads of the one before spin for about this time
 WAKE_SECONDS = 0.02  # of untimed calls
-TURN_SECONDS = 0.01
+GROUPS = 5  # of calls in each turn
 ROUNDS = 9
 
 # op, shape, axis
@@ -24,15 +26,8 @@ CASES = (
 def timed(call):
     """Nanoseconds a call."""
     time.sleep(SPIN_SECONDS)
-    end = time.perf_counter() + WAKE_SECONDS
-    while time.perf_counter() < end:
-        call()
-    times, end = [], time.perf_counter() + TURN_SECONDS
-    while time.perf_counter() < end or len(times) < 5:
-        start = time.perf_counter_ns()
-        call()
-        times.append(time.perf_counter_ns() - start)
-    return statistics.median(times)
+    call_for(WAKE_SECONDS, call)
+    return median_ns(call, GROUPS)
 
 
 def torch_call(torch, op, x, axis):

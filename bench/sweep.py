@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`families.py --all`: each row of catalogue.py in each dtype that a peer has, in the cache and out of it, on one thread and two,
 from an aligned address and from one element behind it, in two patterns: calls of one library that follow one another, and the
-libraries' calls in turn. On several threads each library begins after a pause, in which the threads of the one before fall asleep
-(OpenMP's take a core for themselves until then; GOMP_SPINCOUNT=30000 makes that 1 to 3 ms): calls in a row after untimed ones, calls in turn with threads that sleep. A ratio is the best peer's time over Quern's; of calls in a row each library's best of a turn is taken,
+libraries' calls in turn. A ratio is the best peer's time over Quern's; of calls in a row each library's best of a turn is taken,
 and of the turns' ratios the median. A case that is behind its limit is measured again, in processes of their own, and counts with
-the median of all."""
+the median of all.
+
+On several threads each library begins after a pause, in which the threads of the one before fall asleep: OpenMP's keep a core to
+themselves until then, for 1 to 3 ms with GOMP_SPINCOUNT=30000. Calls in a row follow untimed ones; calls in turn find all threads
+asleep."""
 import collections
 import json
 import math
@@ -16,6 +19,7 @@ import time
 import zlib
 
 from catalogue import FLOATS, ROWS
+from timing import call_for
 
 SIZES = {"1e5": 100000, "5e6": 5000000}
 LIMITS = {"1e5": 0.95, "5e6": 0.9}
@@ -29,7 +33,7 @@ OFFSETS = (0, 1)     # elements
 PATTERNS = ("row", "turn")
 WAKE_SECONDS = 0.02  # of untimed calls before a case of several threads
 PAUSE_SECONDS = 0.005  # before a library's calls, on several threads
-SETTLE_SECONDS = 0.005 # of untimed calls then
+SETTLE_SECONDS = 0.005  # of untimed calls then
 SHORT_SPIN = {"GOMP_SPINCOUNT": "30000"}  # OpenMP's threads wait awake for 1 to 3 ms, not for ten times that
 # Of the dispatch of peers, so that they have no more than the level of QUERN_ISA.
 # NumPy before 2.4 has other names; PyTorch's gelu is oneDNN's.
@@ -199,9 +203,8 @@ def timed(call):
 def settle(call, pattern):
     """Before calls on several threads."""
     time.sleep(PAUSE_SECONDS)
-    end = time.perf_counter() + (SETTLE_SECONDS if pattern == "row" else 0)
-    while time.perf_counter() < end:
-        call()
+    if pattern == "row":
+        call_for(SETTLE_SECONDS, call)
 
 
 def ratios(case, calls, pattern, turns):
@@ -229,10 +232,8 @@ def measured(case, turns):
     if len(calls) < 2:
         return {}
     for call in calls.values():
-        end = time.perf_counter() + (WAKE_SECONDS if case.threads > 1 else 0)
         call()
-        while time.perf_counter() < end:
-            call()
+        call_for(WAKE_SECONDS if case.threads > 1 else 0, call)
     found = {pattern: ratios(case, calls, pattern, turns or TURNS[case.size]) for pattern in PATTERNS}
     is_behind = min(ratio for ratio, _ in found.values()) < LIMITS[case.size]
     return {"found": found, "errors": errors(case, ins, out, calls) if is_behind else {}}

@@ -23,6 +23,13 @@ def options_of_command_line(rounds, more=None):
     return parser.parse_args()
 
 
+def call_for(seconds, call):
+    """Untimed calls, in which threads wake up."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        call()
+
+
 def median_ns(f, most=101):
     """As median_ns in measure.c: calls grouped to 200 us, the median of the groups, which are not more than `most`."""
     f()

@@ -45,7 +45,8 @@ static void stream_row(const engine_run *run, char *const *row, const int64_t (*
   const qn_job *job = run->tiles.job;
   const int is_fetched = job->fetched && run->n_slices == 1; /* several threads keep memory busy with results, too, and further reads delay those */
   const int64_t most = is_fetched ? 2 * job->chunk[0] : job->chunk[0];
-  const uintptr_t ahead = is_fetched ? FETCHED_AHEAD : job->n_in > 3 ? 12288 / (uintptr_t)job->n_in : 4096; /* where there is no operand any more, nothing is fetched */
+  const uintptr_t of_inputs = job->n_in > 3 ? 12288 / (uintptr_t)job->n_in : 4096;
+  const uintptr_t ahead = is_fetched ? FETCHED_AHEAD : of_inputs; /* past an operand's end a prefetch is harmless */
   int64_t extent[3] = {0, 1, 0};
   char *ptr[QN_MAX_OPERANDS];
   for (int32_t k = job->n_in; k < job->n_operands; k++)

@@ -352,6 +352,7 @@ static int plan_columns(qn_row_job *job, int64_t scratch, int64_t parts) {
     while (job->folded > 1 && (step != n * size || job->folded * n > columns)) job->folded /= 2;
     if (job->folded > 1) job->block = n;
     while (job->folded == 1 && parts > 1 && job->block > WORTH_COLUMNS && qn_ceil_div(n, job->block) < 2 * parts) job->block /= 2;
+    if (job->block > n) job->block = n; /* one tile */
   }
   job->path = QN_ROW_COLUMNS;
   job->may_widen = (uint8_t)(loaded == 0 && may_widen(job)); /* converted elements are in blocks, which are best in L1 */

@@ -384,7 +384,7 @@ static void reduce_columns(row_frame *frame, int32_t at, int32_t reduction) {
   const qn_row_stage *stage = &job->program->stages[at];
   const qn_row_reduce *reduce = &stage->reduces[0];
   const uint8_t size = qn_dtype_infos[reduce->by->dtype].size;
-  const int64_t columns = job->lanes ? frame->rows : least(job->nest->n[job->nest->n_reduced - 1], job->block), width = lanes_at_once(job) * columns;
+  const int64_t columns = job->lanes ? frame->rows : job->block, width = lanes_at_once(job) * columns;
   const column_fold fold_by = {job->inner[0], reduce->by->joins ? job->inner[0] : NULL}, *const by = job->lanes ? NULL : &fold_by;
   char *const before = frame->top, *const to = frame->row_value[reduce->to];
   const int32_t k = stage->variant ? 0 : reduce->from;
